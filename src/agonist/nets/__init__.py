@@ -1,0 +1,3 @@
+"""Networks as plain pairs of functions: `Net(init, apply)`; parameters are nested dicts of arrays."""
+
+from agonist.nets.layers import Net as Net

@@ -1,0 +1,1 @@
+"""Pure maths on arrays: returns, distributions, running statistics, shards, the optimiser. No module knows of agents or environments."""

@@ -1,0 +1,391 @@
+"""Playing: the only callers of an environment's step.
+
+`unroll` gathers experience for training, `evaluate` plays whole episodes, `frames` shows one. Who plays is a line-up: groups of
+seats, each with an algorithm's functions (static) and its parameters (data), so a trainee, frozen policies of other
+architectures and scripts play together in one compiled program and changing an opponent never recompiles. A group may hold K
+sets of parameters; which of them an environment meets is drawn where an episode begins and kept until it ends.
+
+Compiled environments (`Env`) and host environments (`HostEnv`) are played with the same `act`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from functools import reduce
+from operator import or_
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from agonist.types import Array, Batch, Env, EnvSpec, Group, HostEnv, LineUp, Players, Role, TimeStep, Transition, Tree
+
+if TYPE_CHECKING:
+    from agonist.types import HostArray
+
+Record = TypeVar("Record", TimeStep, Transition)
+
+
+class Worker(NamedTuple):
+    """The acting side of a batch of environments: what one rollout hands to the next."""
+
+    env: Tree
+    timestep: TimeStep
+    carries: tuple[Tree, ...]  # a group's memory
+    drawn: tuple[Array, ...]  # [B] which of a group's K sets of parameters plays
+    returns: Mapping[str, Array]  # role -> [B] so far in this episode
+    length: Array  # [B]
+
+
+class Rollout(NamedTuple):
+    transition: Transition  # [T, B, ...]
+    carries: tuple[Tree, ...]  # with which the first step was acted
+    finished: Mapping[str, Array]  # sums over the episodes that ended: `episodes`, `length`, `return/<role>`
+
+
+class Episodes(NamedTuple):
+    returns: Mapping[str, Array]  # role -> [B]
+    length: Array  # [B]
+
+
+def check_line_up(spec: EnvSpec, line_up: LineUp) -> None:
+    """Every seat of every role is held exactly once."""
+    held = sorted((group.role.name, seat) for group in line_up for seat in group.role.seats)
+    wanted = sorted((role.name, seat) for role in spec.roles for seat in range(role.agents))
+    if held != wanted:
+        raise ValueError(f"{spec.name} has the seats {wanted}; this line-up holds {held}")
+    for group in line_up:
+        role = spec.role(group.role.name)
+        if (group.role.obs.shape, group.role.action, group.role.agents) != (role.obs.shape, role.action, role.agents):
+            raise ValueError(f"{group.name} plays {_shape(group.role)}; {spec.name} asks for {_shape(role)}")
+
+
+def _shape(role: Role) -> str:
+    return f"{role.name!r} x {role.agents}, observations {role.obs.shape}, actions {role.action}"
+
+
+def seats_of(record: Record, group: Group) -> Record:
+    """A group's own view: plain arrays of its seats in place of the mappings by role."""
+    axis = 1 if isinstance(record, TimeStep) else 2
+    role = group.role
+    whole = role.seats == tuple(range(role.agents))
+
+    def pick(value: Any) -> Any:
+        value = value[role.name]
+        return value if whole or value is None else value.take(np.asarray(role.seats), axis=axis)
+
+    fields = {name: value for name, value in record._asdict().items() if isinstance(value, Mapping) and name != "extras"}
+    view = record._replace(**{name: pick(value) for name, value in fields.items()})
+    return view._replace(extras=view.extras[group.name]) if isinstance(view, Transition) else view
+
+
+def batch_of(rollout: Rollout, line_up: LineUp, which: int) -> Batch:
+    """What a group's learner is given of a rollout."""
+    return Batch(seats_of(rollout.transition, line_up[which]), rollout.carries[which])
+
+
+def episode_return(role: Role, reward: Array) -> Array:
+    """[B, N] -> [B]: the shared reward itself, or the sum over the role's agents."""
+    return reward[:, 0] if role.rewards == "shared" else reward.sum(axis=1)
+
+
+def first_of(params: Tree) -> Tree:
+    return jax.tree.map(lambda leaf: leaf[0], params)
+
+
+def stacked(params: Tree) -> Tree:
+    """One set of parameters as a group's [K=1, ...]."""
+    return jax.tree.map(lambda leaf: jnp.asarray(leaf)[None], params)
+
+
+def act(
+    line_up: LineUp, players: Players, timestep: TimeStep, carries: tuple[Tree, ...], drawn: tuple[Array, ...], key: Array
+) -> tuple[Mapping[str, Array], Mapping[str, Tree], tuple[Tree, ...]]:
+    """Everybody acts: role -> actions [B, N, ...], each trainee's extras, and the new memories."""
+    parts: dict[str, list[tuple[tuple[int, ...], Array]]] = {}
+    extras, after = {}, []
+    for g, group in enumerate(line_up):
+        view, params = seats_of(timestep, group), players.params[g]
+        key_group = jax.random.fold_in(key, g)
+        if players.odds[g].shape[0] == 1:
+            actions, extra, carry = _act_one(group, first_of(params), view, carries[g], key_group)
+        else:
+            chosen = jax.tree.map(lambda leaf, i=drawn[g]: leaf[i], params)
+            actions, extra, carry = _act_each(group, chosen, view, carries[g], key_group)
+        parts.setdefault(group.role.name, []).append((group.role.seats, actions))
+        after.append(carry)
+        if group.trains:
+            extras[group.name] = extra
+    return {role: _seated(held) for role, held in parts.items()}, extras, tuple(after)
+
+
+def _act_one(group: Group, params: Tree, view: TimeStep, carry: Tree, key: Array) -> tuple[Array, Tree, Tree]:
+    if group.greedy:
+        actions, after = group.algorithm.greedy(params, view, carry)
+        return actions, (), after
+    return group.algorithm.act(params, view, carry, key)
+
+
+def _act_each(group: Group, params: Tree, view: TimeStep, carry: Tree, key: Array) -> tuple[Array, Tree, Tree]:
+    """Every environment with its own parameters [B, ...]."""
+
+    def one(params: Tree, view: TimeStep, carry: Tree, key: Array) -> Tree:
+        single = jax.tree.map(lambda leaf: leaf[None], (view, carry))
+        return jax.tree.map(lambda leaf: leaf[0], _act_one(group, params, single[0], single[1], key))
+
+    out: tuple[Array, Tree, Tree] = jax.vmap(one)(params, view, carry, jax.random.split(key, view.last.shape[0]))
+    return out
+
+
+def _seated(held: list[tuple[tuple[int, ...], Array]]) -> Array:
+    """Actions of the groups of one role, put back in the order of the seats."""
+    if len(held) == 1:
+        return held[0][1]
+    order = np.argsort([seat for seats, _ in held for seat in seats])
+    return jnp.concatenate([actions for _, actions in held], axis=1).take(order, axis=1)
+
+
+def start(env: Env, line_up: LineUp, players: Players, key: Array, batch: int) -> Worker:
+    """A batch of environments at their first step."""
+    key_reset, key_draw = jax.random.split(key)
+    state, timestep = env.reset(jax.random.split(key_reset, batch))
+    return _seat(env.spec, line_up, players, state, timestep, key_draw)
+
+
+def _seat(spec: EnvSpec, line_up: LineUp, players: Players, state: Tree, timestep: TimeStep, key: Array) -> Worker:
+    batch = timestep.last.shape[0]
+    carries = tuple(group.algorithm.carry(batch) for group in line_up)
+    nothing = jnp.zeros((batch,), jnp.float32)
+    returns = {role.name: nothing for role in spec.roles}
+    return Worker(state, timestep, carries, _draw(players, key, batch), returns, jnp.zeros((batch,), jnp.int32))
+
+
+def _draw(players: Players, key: Array, batch: int) -> tuple[Array, ...]:
+    """Whom each environment meets: an index [B] a group."""
+
+    def one(g: int, odds: Array) -> Array:
+        if odds.shape[0] == 1:
+            return jnp.zeros((batch,), jnp.int32)
+        return jax.random.categorical(jax.random.fold_in(key, g), jnp.log(odds), shape=(batch,)).astype(jnp.int32)
+
+    return tuple(one(g, odds) for g, odds in enumerate(players.odds))
+
+
+def unroll(env: Env, line_up: LineUp, players: Players, worker: Worker, key: Array, length: int) -> tuple[Worker, Rollout]:
+    """`length` steps of every environment, with resets, in one scan."""
+
+    def step(worker: Worker, clock: tuple[Array, Array]) -> tuple[Worker, Any]:
+        t, key = clock
+        key_act, key_restart = jax.random.split(key)
+        actions, extras, carries = act(line_up, players, worker.timestep, worker.carries, worker.drawn, key_act)
+        state, after = env.step(worker.env, actions)
+        extras = _with_next_value(line_up, players, extras, after, carries, t == length - 1)
+        acted = worker._replace(env=state, carries=carries)
+        told = _tally(env.spec, acted, after)
+        sums = _finished(told, after.last)
+        worker = jax.lax.cond(
+            after.last.any(),
+            lambda w: _restart(env, line_up, players, w, after, key_restart),
+            lambda w: w._replace(timestep=after),
+            told,
+        )
+        return worker, (transition(acted.timestep, actions, extras, after), sums)
+
+    clock = (jnp.arange(length), jax.random.split(key, length))
+    last, (transitions, sums) = jax.lax.scan(step, worker, clock)
+    return last, Rollout(transitions, worker.carries, jax.tree.map(lambda leaf: leaf.sum(axis=0), sums))
+
+
+def transition(before: TimeStep, actions: Mapping[str, Array], extras: Mapping[str, Tree], after: TimeStep) -> Transition:
+    return Transition(
+        obs=before.obs, legal=before.legal, state=before.state, actions=actions, extras=extras, reward=after.reward,
+        discount=after.discount, last=after.last, alive=before.alive, next_obs=after.obs, next_legal=after.legal, next_state=after.state,
+    )  # fmt: skip
+
+
+def is_cut(after: TimeStep) -> Array:
+    """[B] the sequence ends here although value goes on: a time limit."""
+    goes_on = reduce(or_, [(discount > 0).any(axis=1) for discount in after.discount.values()])
+    return after.last & goes_on
+
+
+def _with_next_value(
+    line_up: LineUp, players: Players, extras: Mapping[str, Tree], after: TimeStep, carries: tuple[Tree, ...], ends: Array
+) -> Mapping[str, Tree]:
+    """Adds `next_value` to the extras of learners that bootstrap: the value of a moment that no act will follow, computed only
+    where there is one (an episode cut short, the rollout's end) and zero elsewhere."""
+    needed = ends | is_cut(after).any()
+    out = dict(extras)
+    for g, group in enumerate(line_up):
+        value = group.algorithm.value
+        if not group.trains or value is None:
+            continue
+        params, view = first_of(players.params[g]), seats_of(after, group)
+        shape = view.reward.shape
+        next_value = jax.lax.cond(
+            needed, lambda p, v, c, value=value: value(p, v, c), lambda p, v, c, s=shape: jnp.zeros(s), params, view, carries[g]
+        )
+        out[group.name] = {**extras[group.name], "next_value": next_value}
+    return out
+
+
+def _tally(spec: EnvSpec, worker: Worker, after: TimeStep) -> Worker:
+    returns = {role.name: worker.returns[role.name] + episode_return(role, after.reward[role.name]) for role in spec.roles}
+    return worker._replace(returns=returns, length=worker.length + 1)
+
+
+def _finished(worker: Worker, last: Array) -> Mapping[str, Array]:
+    sums = {f"return/{role}": (last * value).sum() for role, value in worker.returns.items()}
+    return sums | {"episodes": last.sum(), "length": (last * worker.length).sum()}
+
+
+def select(mask: Array, new: Any, old: Any, axis: int = 0) -> Any:
+    """Per environment, `new` where the mask [B] says so. The environment index stands at `axis` (0 or -1)."""
+
+    def one(a: Array, b: Array) -> Array:
+        ahead = a.ndim - 1
+        where = np.where if isinstance(a, np.ndarray) and isinstance(b, np.ndarray) else jnp.where
+        return where(mask.reshape((-1,) + (1,) * ahead if axis == 0 else (1,) * ahead + (-1,)), a, b)
+
+    return jax.tree.map(one, new, old)
+
+
+def _restart(env: Env, line_up: LineUp, players: Players, worker: Worker, after: TimeStep, key: Array) -> Worker:
+    fresh = start(env, line_up, players, key, after.last.shape[0])
+    mixed: Worker = select(after.last, fresh._replace(env=()), worker._replace(env=(), timestep=after))
+    return mixed._replace(env=select(after.last, fresh.env, worker.env, env.batch_axis))
+
+
+def evaluate(env: Env, line_up: LineUp, players: Players, key: Array, episodes: int, limit: int) -> Episodes:
+    """One whole episode in each of `episodes` environments: the first ones, so short episodes are not favoured. An episode still
+    running after `limit` steps counts as it stands."""
+    key_start, key_act = jax.random.split(key)
+    begin = start(env, line_up, players, key_start, episodes)
+
+    def goes_on(loop: tuple[Worker, Array, Array]) -> Array:
+        _, over, t = loop
+        return ~over.all() & (t < limit)
+
+    def step(loop: tuple[Worker, Array, Array]) -> tuple[Worker, Array, Array]:
+        worker, over, t = loop
+        actions, _, carries = act(line_up, players, worker.timestep, worker.carries, worker.drawn, jax.random.fold_in(key_act, t))
+        state, after = env.step(worker.env, actions)
+        told = _tally(env.spec, worker, after)
+        returns, steps = select(over, (worker.returns, worker.length), (told.returns, told.length))
+        return Worker(state, after, carries, worker.drawn, returns, steps), over | after.last, t + 1
+
+    end, _, _ = jax.lax.while_loop(goes_on, step, (begin, jnp.zeros((episodes,), bool), jnp.int32(0)))
+    return Episodes(end.returns, end.length)
+
+
+def _compiled(line_up: LineUp) -> tuple[Callable[..., Any], Callable[..., Any]]:
+    """`act` and the next values of a line-up, compiled for use from the host."""
+
+    def next_value(players: Players, extras: Mapping[str, Tree], after: TimeStep, carries: tuple[Tree, ...]) -> Mapping[str, Tree]:
+        return _with_next_value(line_up, players, extras, after, carries, jnp.bool_(True))
+
+    return jax.jit(lambda players, *rest: act(line_up, players, *rest)), jax.jit(next_value)
+
+
+class HostPlay(NamedTuple):
+    """A host environment and a line-up, with what is compiled for them once."""
+
+    env: HostEnv
+    line_up: LineUp
+    act: Callable[..., Any]
+    next_value: Callable[..., Any]
+
+
+def host_play(env: HostEnv, line_up: LineUp) -> HostPlay:
+    return HostPlay(env, line_up, *_compiled(line_up))
+
+
+def _no_next_value(extra: Tree) -> Tree:
+    return {**extra, "next_value": np.zeros_like(extra["value"])} if "value" in extra else extra
+
+
+def start_host(play: HostPlay, players: Players, key: Array, batch: int) -> Worker:
+    key_seeds, key_draw = jax.random.split(key)
+    seeds = np.asarray(jax.random.randint(key_seeds, (batch,), 0, 2**31 - 1))
+    return _seat_host(play, players, play.env.reset(seeds), key_draw)
+
+
+def _seat_host(play: HostPlay, players: Players, timestep: TimeStep, key: Array) -> Worker:
+    """Tallies in numpy: what is not compiled is dear in jax."""
+    worker = _seat(play.env.spec, play.line_up, players, (), timestep, key)
+    return worker._replace(returns=_to_host(worker.returns), length=np.asarray(worker.length))
+
+
+def _to_host(actions: Mapping[str, Array]) -> Mapping[str, HostArray]:
+    return {role: np.asarray(value) for role, value in actions.items()}
+
+
+def unroll_host(play: HostPlay, players: Players, worker: Worker, key: Array, length: int) -> tuple[Worker, Rollout]:
+    """`unroll` for an environment that is stepped from the host and resets by itself."""
+    spec, first, steps, sums = play.env.spec, worker.carries, [], []
+    for t, key_t in enumerate(jax.random.split(key, length)):
+        key_act, key_draw = jax.random.split(key_t)
+        actions, extras, carries = play.act(players, worker.timestep, worker.carries, worker.drawn, key_act)
+        begins, after = play.env.step(_to_host(actions))
+        if t == length - 1 or bool(is_cut(after).any()):
+            extras = play.next_value(players, extras, after, carries)
+        else:
+            extras = {name: _no_next_value(extra) for name, extra in extras.items()}
+        steps.append(transition(worker.timestep, actions, extras, after))
+        told = _tally(spec, worker._replace(carries=carries), after)
+        sums.append(_finished(told, after.last))
+        worker = told._replace(timestep=begins)
+        if after.last.any():
+            worker = select(after.last, _seat_host(play, players, begins, key_draw), worker)
+    stack = jax.tree.map(lambda *leaves: np.stack([np.asarray(leaf) for leaf in leaves]), *steps)
+    return worker, Rollout(stack, first, jax.tree.map(lambda *leaves: np.sum(leaves, axis=0), *sums))
+
+
+def evaluate_host(play: HostPlay, players: Players, key: Array, episodes: int, limit: int) -> Episodes:
+    """`evaluate` for a host environment."""
+    key_start, key_act = jax.random.split(key)
+    worker = start_host(play, players, key_start, episodes)
+    over = np.zeros((episodes,), bool)
+    for t in range(limit):
+        actions, _, carries = play.act(players, worker.timestep, worker.carries, worker.drawn, jax.random.fold_in(key_act, t))
+        begins, after = play.env.step(_to_host(actions))
+        told = _tally(play.env.spec, worker, after)
+        returns, steps = select(over, (worker.returns, worker.length), (told.returns, told.length))
+        worker = Worker((), begins, carries, worker.drawn, returns, steps)
+        over = over | np.asarray(after.last)
+        if over.all():
+            break
+    return Episodes(worker.returns, worker.length)
+
+
+class Frame(NamedTuple):
+    image: HostArray  # [H, W, 3] uint8
+    returns: Mapping[str, float]
+    last: bool
+
+
+def frames(env: Env | HostEnv, line_up: LineUp, players: Players, key: Array, limit: int) -> Iterator[Frame]:
+    """One episode as pictures, from its first moment to its last."""
+    key_start, key_act = jax.random.split(key)
+    play = jax.jit(lambda *args: act(line_up, *args))
+    if isinstance(env, Env):
+        worker, step = jax.jit(lambda k: start(env, line_up, players, k, 1))(key_start), jax.jit(env.step)
+    else:
+        worker = start_host(host_play(env, line_up), players, key_start, 1)
+
+    def draw(worker: Worker) -> HostArray:
+        return env.render(worker.env, 0) if isinstance(env, Env) else env.render(0)
+
+    yield Frame(draw(worker), dict.fromkeys(worker.returns, 0.0), False)
+    for t in range(limit):
+        actions, _, carries = play(players, worker.timestep, worker.carries, worker.drawn, jax.random.fold_in(key_act, t))
+        if isinstance(env, Env):
+            state, after = step(worker.env, actions)
+        else:
+            state, (_, after) = (), env.step(_to_host(actions))
+        worker = _tally(env.spec, worker._replace(env=state, timestep=after, carries=carries), after)
+        returns = {role: float(value[0]) for role, value in worker.returns.items()}
+        yield Frame(draw(worker), returns, bool(after.last[0]))
+        if bool(after.last[0]):
+            return

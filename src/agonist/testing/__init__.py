@@ -1,0 +1,1 @@
+"""Conformance suites and fakes for those who write an environment, a buffer, an algorithm or a store of their own."""

@@ -1,0 +1,344 @@
+"""Learning: unroll -> add -> sample -> update, many times, with evaluation inside, as one compiled program.
+
+`make_program(env, line_up, settings)` -> `Program`, whose `learn` yields a `Report` a chunk. No I/O: what is learned leaves by return
+values. A chunk goes from one evaluation point to the next; how many of its updates are done is data, so the program is the same
+whatever the total, and a run that was cut short goes on to the bit.
+
+`shards` splits the environments into parts that roll out and shuffle by themselves and average their gradients. They lie on as many
+devices as divide them, or take turns on one, so the result does not depend on the machine beyond float rounding.
+
+All randomness is a function of (seed, purpose, update, shard): no key is carried along.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.sharding import Mesh, NamedSharding, PartitionSpec
+
+from agonist import rollout
+from agonist.rollout import Episodes, Rollout, Worker
+from agonist.types import Array, Buffer, Env, EnvSpec, LineUp, Players, Tree, option
+
+INIT, START, ROLLOUT, UPDATE, EVALUATE, ABSOLUTE = range(6)  # purposes of randomness
+ROUNDS = 10  # an absolute metric takes so many times an evaluation's episodes
+NO_LIMIT = 10_000  # steps after which an evaluation episode of an environment without a time limit is cut
+
+
+@dataclass(frozen=True)
+class TrainConfig:
+    envs: int = option(32, "environments that play at once", source="Mava's default, 16 x 2")
+    shards: int = option(
+        2, "parts that average their gradients; on devices of their own where there are", source="Mava's update_batch_size"
+    )
+    eval_every: int = option(8, "updates between evaluations, counted from the run's beginning", unit="updates")
+    eval_episodes: int = option(32, "episodes of an evaluation; the final one takes ten times as many", source="Mava's default")
+    sampled: bool | None = option(None, "evaluate by sampling (true), greedily (false), or as the algorithm does by itself")
+
+
+class Layout(NamedTuple):
+    """Where the shards lie: `local` of them on each of `devices`."""
+
+    devices: tuple[Any, ...]
+    local: int
+
+    @property
+    def axes(self) -> tuple[str, ...]:
+        """The mapped axes over which a learner averages."""
+        return ("devices",) * (len(self.devices) > 1) + ("shards",) * (self.local > 1)
+
+
+class TrainState(NamedTuple):
+    learners: tuple[Tree, ...]  # a trainee's state, () for everybody else
+    stores: tuple[Tree, ...]  # [shards, ...] their buffers
+    workers: Worker  # [shards, ...]
+    update: Array  # [] int32: done so far
+
+
+class Report(NamedTuple):
+    """What one chunk has brought."""
+
+    update: int  # updates done in all
+    state: TrainState
+    metrics: Mapping[str, np.ndarray]  # name -> [updates of this chunk]
+    evaluation: Episodes | None  # of exactly the policies of `state`, where the chunk ends at an evaluation point
+
+
+def layout(shards: int, devices: tuple[Any, ...] | None = None) -> Layout:
+    """As many devices as divide the shards."""
+    every = tuple(jax.devices() if devices is None else devices)
+    used = max(n for n in range(1, len(every) + 1) if shards % n == 0)
+    return Layout(every[:used], shards // used)
+
+
+def purpose(seed: Array, what: int, *counts: Array | int) -> Array:
+    key = jax.random.fold_in(seed, what)
+    for count in counts:
+        key = jax.random.fold_in(key, count)
+    return key
+
+
+def trainees(line_up: LineUp) -> tuple[int, ...]:
+    return tuple(g for g, group in enumerate(line_up) if group.trains)
+
+
+def check(line_up: LineUp, config: TrainConfig) -> int:
+    """The rollout length that the trainees agree on."""
+    lengths = {line_up[g].algorithm.plan.rollout for g in trainees(line_up)}
+    if not lengths:
+        raise ValueError("nobody in this line-up learns: leave at least one role to a trainee")
+    if len(lengths) > 1:
+        raise ValueError(f"trainees of one run need one rollout length, got {sorted(lengths)}")
+    for name in ("envs", "eval_episodes"):
+        if getattr(config, name) % config.shards:
+            raise ValueError(f"need shards to divide {name}, got shards={config.shards}, {name}={getattr(config, name)}")
+    return lengths.pop()
+
+
+class Program(NamedTuple):
+    """A training program: what can be asked of it. `frozen` are those players who do not learn, as data."""
+
+    steps: int  # environment steps an update
+    shape: Callable[[], TrainState]  # a state's shapes, without computing one
+    init: Callable[[Array, Players], TrainState]  # seed -> state
+    place: Callable[[TrainState], TrainState]  # a state read from a checkpoint, put where it belongs
+    learn: Callable[[TrainState, Players, Array, int], Iterator[Report]]  # state, frozen, seed, updates in all
+    absolute: Callable[[TrainState, tuple[Tree, ...], Players, Array, int], Episodes]  # of given policies: ten evaluations' episodes
+
+
+def make_program(env: Env, line_up: LineUp, buffers: tuple[Buffer | None, ...], config: TrainConfig, lay: Layout) -> Program:
+    """The compiled loop. A trainee of the line-up has a buffer, anybody else None."""
+    rollout.check_line_up(env.spec, line_up)
+    length = check(line_up, config)
+    parts = _Parts(env, line_up, buffers, config, lay, length)
+    mesh = Mesh(np.asarray(lay.devices), ("devices",))
+    whole, split = PartitionSpec(), PartitionSpec("devices")
+    specs: Any = TrainState(whole, split, split, whole)  # type: ignore[arg-type]
+    chunk = _chunk(parts)
+    if len(lay.devices) > 1:
+        given = (specs, whole, whole, whole, whole, whole, whole, whole)
+        chunk = jax.shard_map(chunk, mesh=mesh, in_specs=given, out_specs=(specs, whole, PartitionSpec(None, "devices")), check_vma=False)
+    compiled = jax.jit(chunk)
+
+    def place(state: TrainState) -> TrainState:
+        placed = [
+            jax.tree.map(lambda leaf, s=spec: jax.device_put(leaf, NamedSharding(mesh, s)), part)
+            for part, spec in zip(state, specs, strict=True)
+        ]
+        return TrainState(*placed)
+
+    def init(seed: Array, frozen: Players) -> TrainState:
+        learners = tuple(group.algorithm.init(purpose(seed, INIT, g)) if group.trains else () for g, group in enumerate(line_up))
+        workers = jax.jit(_start(parts))(seed, _players(line_up, frozen, learners))
+        return place(TrainState(learners, tuple(() for _ in line_up), workers, jnp.int32(0)))
+
+    def absolute(state: TrainState, policies: tuple[Tree, ...], frozen: Players, seed: Array, update: int) -> Episodes:
+        state = state._replace(update=jnp.int32(update))
+        _, _, episodes = compiled(state, frozen, seed, jnp.int32(0), jnp.int32(ABSOLUTE), jnp.int32(ROUNDS), policies, jnp.bool_(True))
+        return jax.tree.map(lambda leaf: np.asarray(leaf).reshape(-1), episodes)
+
+    def launch(state: TrainState, frozen: Players, seed: Array, updates: int, rounds: int) -> Any:
+        own = _policies(line_up, state.learners)
+        return compiled(state, frozen, seed, jnp.int32(updates), jnp.int32(EVALUATE), jnp.int32(rounds), own, jnp.bool_(False))
+
+    return Program(
+        steps=config.envs * length,
+        shape=lambda: jax.eval_shape(init, jax.random.key(0), None),
+        init=init,
+        place=place,
+        learn=lambda state, frozen, seed, until: _reports(
+            lambda state, updates, rounds: launch(state, frozen, seed, updates, rounds), config.eval_every, state, until
+        ),
+        absolute=absolute,
+    )
+
+
+class _Parts(NamedTuple):
+    """What the pieces of the compiled loop are made of."""
+
+    env: Env
+    line_up: LineUp
+    buffers: tuple[Buffer | None, ...]
+    config: TrainConfig
+    lay: Layout
+    length: int
+
+    @property
+    def envs(self) -> int:
+        """Environments of a shard."""
+        return self.config.envs // self.config.shards
+
+    def shards(self) -> Array:
+        """[local] the numbers of the shards on this device."""
+        device = jax.lax.axis_index("devices") if len(self.lay.devices) > 1 else 0
+        return device * self.lay.local + jnp.arange(self.lay.local)
+
+    def each(self, f: Callable[..., Any], *args: Tree) -> Any:
+        """f for every shard on this device. In turn on a CPU, where a branch not taken costs nothing; at once elsewhere."""
+        if self.lay.local == 1:
+            out = f(*jax.tree.map(lambda leaf: leaf[0], args))
+            return jax.tree.map(lambda leaf: leaf[None], out)
+        if self.lay.devices[0].platform == "cpu":
+            return jax.lax.map(lambda arg: f(*arg), args)
+        return jax.vmap(f)(*args)
+
+    def together(self, f: Callable[..., Any], learner: Tree, *args: Tree) -> Any:
+        """f(learner, shard's part of args) -> (learner, rest): one learner for all shards, which average over `lay.axes`."""
+        if self.lay.local == 1:
+            learner, rest = f(learner, *jax.tree.map(lambda leaf: leaf[0], args))
+            return learner, jax.tree.map(lambda leaf: leaf[None], rest)
+        return jax.vmap(f, in_axes=(None,) + (0,) * len(args), out_axes=(None, 0), axis_name="shards")(learner, *args)
+
+
+def _players(line_up: LineUp, frozen: Players | None, learners: tuple[Tree, ...], policies: tuple[Tree, ...] | None = None) -> Players:
+    """Everybody's parameters: the trainees' as actors (or their given policies), the others as they are."""
+    params, odds = [], []
+    for g, group in enumerate(line_up):
+        if group.trains:
+            params.append(rollout.stacked(group.algorithm.actor(learners[g]) if policies is None else policies[g]))
+            odds.append(jnp.ones((1,)))
+        else:
+            assert frozen is not None
+            params.append(frozen.params[g])
+            odds.append(frozen.odds[g])
+    return Players(tuple(params), tuple(odds))
+
+
+def _policies(line_up: LineUp, learners: tuple[Tree, ...]) -> tuple[Tree, ...]:
+    return tuple(group.algorithm.policy(learners[g]) if group.trains else () for g, group in enumerate(line_up))
+
+
+def _start(parts: _Parts) -> Callable[[Array, Players], Worker]:
+    def start(seed: Array, players: Players) -> Worker:
+        def one(shard: Array) -> Worker:
+            return rollout.start(parts.env, parts.line_up, players, purpose(seed, START, shard), parts.envs)
+
+        return jax.vmap(one)(jnp.arange(parts.config.shards))
+
+    return start
+
+
+def _chunk(parts: _Parts) -> Callable[..., tuple[TrainState, Mapping[str, Array], Episodes]]:
+    """Some updates, then some rounds of evaluation: of the policies that came of them, or of given ones."""
+
+    def chunk(
+        state: TrainState, frozen: Players, seed: Array, updates: Array, what: Array, rounds: Array, given: tuple[Tree, ...], use: Array
+    ) -> tuple[TrainState, Mapping[str, Array], Episodes]:
+        one = jax.jit(lambda state: _one_update(parts, frozen, seed, state))
+        told = jax.tree.map(lambda leaf: jnp.full((parts.config.eval_every, *leaf.shape), jnp.nan), jax.eval_shape(one, state)[1])
+
+        def body(i: Array, loop: tuple[TrainState, Any]) -> tuple[TrainState, Any]:
+            state, metrics = one(loop[0])
+            return state, jax.tree.map(lambda kept, new: kept.at[i].set(new), loop[1], metrics)
+
+        state, told = jax.lax.fori_loop(0, updates, body, (state, told))
+        own = _policies(parts.line_up, state.learners)
+        policies = jax.tree.map(lambda theirs, ours: jnp.where(use, theirs, ours), given, own)
+        return state, told, _evaluations(parts, frozen, policies, seed, what, rounds, state)
+
+    return chunk
+
+
+def _one_update(parts: _Parts, frozen: Players, seed: Array, state: TrainState) -> tuple[TrainState, Mapping[str, Array]]:
+    players = _players(parts.line_up, frozen, state.learners)
+
+    def play(worker: Worker, shard: Array) -> tuple[Worker, Rollout]:
+        return rollout.unroll(parts.env, parts.line_up, players, worker, purpose(seed, ROLLOUT, state.update, shard), parts.length)
+
+    workers, rollouts = parts.each(play, state.workers, parts.shards())
+    learners, stores, told = list(state.learners), list(state.stores), _played(parts, rollouts)
+    alone = len(trainees(parts.line_up)) == 1
+    for g in trainees(parts.line_up):
+        learners[g], (stores[g], metrics) = _learn(parts, g, seed, state, rollouts)
+        told |= {name if alone else f"{name}/{parts.line_up[g].name}": value for name, value in metrics.items()}
+    return TrainState(tuple(learners), tuple(stores), workers, state.update + 1), told
+
+
+def _learn(parts: _Parts, g: int, seed: Array, state: TrainState, rollouts: Rollout) -> Any:
+    """A trainee's updates from what each shard has played."""
+    algorithm, buffer = parts.line_up[g].algorithm, parts.buffers[g]
+    assert algorithm.update is not None
+    assert buffer is not None
+    update = algorithm.update
+
+    def learn(learner: Tree, store: Tree, played: Rollout, shard: Array) -> tuple[Tree, Any]:
+        store = buffer.add(store, rollout.batch_of(played, parts.line_up, g))
+        metrics: Mapping[str, Array] = {}
+        for u in range(algorithm.plan.updates):
+            key_sample, key_update = jax.random.split(purpose(seed, UPDATE, state.update, shard, g, u))
+            batch, indices, _ = buffer.sample(store, key_sample)
+            learner, metrics, priorities = update(learner, batch, key_update)
+            store = buffer.reprioritise(store, indices, priorities)
+        return learner, (buffer.retain(store), metrics)
+
+    learner, (store, metrics) = parts.together(learn, state.learners[g], state.stores[g], rollouts, parts.shards())
+    return learner, (store, {name: value[0] for name, value in metrics.items()})
+
+
+def _played(parts: _Parts, rollouts: Rollout) -> dict[str, Array]:
+    """Means over the episodes that ended in this rollout, on all shards; nan where none did."""
+    sums = {name: value.sum() for name, value in rollouts.finished.items()}
+    if len(parts.lay.devices) > 1:
+        sums = jax.lax.psum(sums, "devices")
+    return told_of(parts.env.spec, parts.line_up, sums)
+
+
+def told_of(spec: EnvSpec, line_up: LineUp, sums: Mapping[str, Array]) -> dict[str, Array]:
+    episodes = sums["episodes"]
+    count = jnp.where(episodes > 0, episodes, jnp.nan)
+    names = {f"train/return/{role.name}": f"return/{role.name}" for role in spec.roles} if len(spec.roles) > 1 else {}
+    names |= {"train/return": f"return/{line_up[trainees(line_up)[0]].role.name}", "train/length": "length"}
+    return {"train/episodes": episodes.astype(jnp.float32)} | {name: sums[source] / count for name, source in names.items()}
+
+
+def _evaluations(
+    parts: _Parts, frozen: Players, policies: tuple[Tree, ...], seed: Array, what: Array, rounds: Array, state: TrainState
+) -> Episodes:
+    """[ROUNDS, local, episodes a shard]; nan in rounds that were not asked for."""
+    line_up = evaluated(parts.line_up, parts.config.sampled)
+    players = _players(parts.line_up, frozen, (), policies)
+    each = parts.config.eval_episodes // parts.config.shards
+    limit = parts.env.spec.time_limit or NO_LIMIT
+
+    def one(shard: Array, r: Array) -> Episodes:
+        return rollout.evaluate(parts.env, line_up, players, purpose(seed, what, state.update, r, shard), each, limit)
+
+    def body(r: Array, out: Episodes) -> Episodes:
+        played = parts.each(lambda shard: one(shard, r), parts.shards())
+        return jax.tree.map(lambda kept, new: kept.at[r].set(new), out, played)
+
+    blank = jnp.full((ROUNDS, parts.lay.local, each), jnp.nan)
+    return jax.lax.fori_loop(0, rounds, body, Episodes({role.name: blank for role in parts.env.spec.roles}, blank))
+
+
+def evaluated(line_up: LineUp, sampled: bool | None) -> LineUp:
+    """The same line-up as it is evaluated: its trainees sampled or greedy, no extras kept."""
+    return tuple(
+        group._replace(trains=False, greedy=not (group.algorithm.stochastic if sampled is None else sampled)) if group.trains else group
+        for group in line_up
+    )
+
+
+def _reports(launch: Callable[[TrainState, int, int], Any], every: int, state: TrainState, until: int) -> Iterator[Report]:
+    """Chunks from evaluation point to evaluation point, the next one computing while the last is looked at."""
+
+    def fly(state: TrainState, done: int) -> tuple[int, int, int, Any] | None:
+        if done >= until and done > 0:
+            return None
+        point = done + every - done % every
+        updates = min(point, until) - done
+        return done + updates, updates, int(done + updates == point), launch(state, updates, int(done + updates == point))
+
+    done = int(state.update)
+    flying = (0, 0, 1, launch(state, 0, 1)) if done == 0 else fly(state, done)
+    while flying:
+        done, updates, rounds, (state, metrics, episodes) = flying
+        flying = fly(state, done) if done < until else None
+        kept = {name: np.asarray(value)[:updates] for name, value in metrics.items()}
+        evaluation = jax.tree.map(lambda leaf: np.asarray(leaf)[0].reshape(-1), episodes) if rounds else None
+        yield Report(done, state, kept, evaluation)
