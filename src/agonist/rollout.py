@@ -13,16 +13,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from functools import reduce
 from operator import or_
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from agonist.types import Array, Batch, Env, EnvSpec, Group, HostEnv, LineUp, Players, Role, TimeStep, Transition, Tree
-
-if TYPE_CHECKING:
-    from agonist.types import HostArray
+from agonist.types import Array, Batch, Env, EnvSpec, Group, HostArray, HostEnv, LineUp, Players, Role, TimeStep, Transition, Tree
 
 Record = TypeVar("Record", TimeStep, Transition)
 

@@ -12,10 +12,9 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
 
 if TYPE_CHECKING:
-    import numpy as np
+    from agonist.policies import Player
 
-    HostArray = np.ndarray[Any, Any]
-
+HostArray = Any  # a numpy array
 Array = Any  # a jax or a numpy array: the same code plays compiled and host environments
 Tree = Any  # a pytree of arrays whose structure only its owner knows
 Roles = Any  # role name -> Array; in a group's own view, the Array itself
@@ -235,8 +234,25 @@ class Policy:
     spec: Mapping[str, Any] = field(default_factory=dict)  # as in its folder's spec.json
     provenance: Mapping[str, Any] = field(default_factory=dict)
 
+    def player(self, seed: int = 0, greedy: bool | None = None) -> Player:
+        """Somebody who acts by this policy, by hand: `player.act(obs, legal=None)`."""
+        from agonist.policies import Player
 
-def option(default: Any, help: str, *, unit: str = "", traced: bool = False, source: str = "", choices: tuple[Any, ...] = ()) -> Any:
-    """A configuration's field. `traced`: a number that is data in the compiled program, so changing it compiles nothing."""
-    meta = {"help": help, "unit": unit, "traced": traced, "source": source, "choices": choices}
+        return Player(self, seed, greedy)
+
+
+def option(
+    default: Any,
+    help: str,
+    *,
+    unit: str = "",
+    traced: bool = False,
+    acts: bool = False,
+    source: str = "",
+    choices: tuple[Any, ...] = (),
+    span: tuple[float | None, float | None] | None = None,
+) -> Any:
+    """A configuration's field. `traced`: a number that is data in the compiled program, so changing it compiles nothing. `acts`: it
+    shapes how the policy plays, so a policy's folder tells it. `span`: the least and the greatest value."""
+    meta = {"help": help, "unit": unit, "traced": traced, "acts": acts, "source": source, "choices": choices, "span": span}
     return field(default=default, metadata=meta)

@@ -60,7 +60,7 @@ def test_equals_jumanji_step_by_step(scenario: str) -> None:
 
     def step(carry, key):
         state, mine = carry
-        tried = jax.random.uniform(key, (BATCH, rules.agents, 6)) + 0.5 * ours_legal(mine)
+        tried = jax.random.uniform(key, (BATCH, rules.agents, 6)) + ours_legal(mine) * jnp.array([0.5] * 5 + [0.8])
         action = jnp.argmax(tried, axis=-1).astype(jnp.int32)  # mostly legal, sometimes into a wall or another forager
         state, expected = jax.vmap(theirs.step)(state, action)
         mine, timestep = ours.step(mine, {"agents": action})

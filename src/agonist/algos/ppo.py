@@ -41,33 +41,35 @@ ADAM = optim.adam()
 
 @dataclass(frozen=True)
 class PPOConfig:
-    lr: float = option(2.5e-4, "step size of every Adam of the algorithm", traced=True, source=MAVA)
-    actor_lr: float | None = option(None, "the actor's step size, where it differs from lr", traced=True)
-    critic_lr: float | None = option(None, "the critic's step size, where it differs from lr", traced=True)
-    horizon: float = option(0.0, "rates fall linearly to zero over so many steps; 0: they stay", unit="env steps", traced=True)
-    gamma: float = option(0.99, "discount a step", traced=True, source=MAVA)
-    gae_lambda: float = option(0.95, "how far advantages look ahead: 0 one step, 1 to the end", traced=True, source=MAVA)
-    clip: float = option(0.2, "how far a ratio may leave 1 before its gradient stops", traced=True, source=MAVA)
-    entropy: float = option(0.01, "weight of the entropy bonus", traced=True, source=MAVA)
-    value_coef: float = option(0.5, "weight of the value loss", traced=True, source=MAVA)
-    max_grad_norm: float = option(0.5, "gradients longer than this are shortened to it", traced=True, source=MAVA)
-    rollout: int = option(128, "steps an environment takes between updates", unit="steps", source=MAVA)
-    epochs: int = option(4, "times that a rollout is gone through", source=MAVA)
-    minibatches: int = option(2, "parts in which it is gone through", source=MAVA)
+    lr: float = option(2.5e-4, "step size of every Adam of the algorithm", traced=True, source=MAVA, span=(0, None))
+    actor_lr: float | None = option(None, "the actor's step size, where it differs from lr", traced=True, span=(0, None))
+    critic_lr: float | None = option(None, "the critic's step size, where it differs from lr", traced=True, span=(0, None))
+    horizon: float = option(
+        0.0, "rates fall linearly to zero over so many steps; 0: they stay", unit="env steps", traced=True, span=(0, None)
+    )
+    gamma: float = option(0.99, "discount a step", traced=True, source=MAVA, span=(0, 1))
+    gae_lambda: float = option(0.95, "how far advantages look ahead: 0 one step, 1 to the end", traced=True, source=MAVA, span=(0, 1))
+    clip: float = option(0.2, "how far a ratio may leave 1 before its gradient stops", traced=True, source=MAVA, span=(0, None))
+    entropy: float = option(0.01, "weight of the entropy bonus", traced=True, source=MAVA, span=(0, None))
+    value_coef: float = option(0.5, "weight of the value loss", traced=True, source=MAVA, span=(0, None))
+    max_grad_norm: float = option(0.5, "gradients longer than this are shortened to it", traced=True, source=MAVA, span=(0, None))
+    rollout: int = option(128, "steps an environment takes between updates", unit="steps", source=MAVA, span=(1, None))
+    epochs: int = option(4, "times that a rollout is gone through", source=MAVA, span=(1, None))
+    minibatches: int = option(2, "parts in which it is gone through", source=MAVA, span=(1, None))
     critic: str = option(
         "observation", "what the critic sees: its agent's observation (IPPO) or the state (MAPPO)", choices=("observation", "state")
     )
-    torso: str = option("mlp", "first layers", choices=("mlp", "cnn"))
+    torso: str = option("mlp", "first layers", choices=("mlp", "cnn"), acts=True)
     hidden: tuple[int, ...] = option(
         (128, 128), "widths of the layers; in a recurrent network the first lies before its memory", source=MAVA
     )
-    activation: str = option("relu", "between layers", choices=("relu", "tanh", "gelu", "silu"), source=MAVA)
-    recurrent: bool = option(False, "a GRU between the first layer and the others")
-    memory: int = option(128, "width of the GRU", source=MAVA)
-    chunk: int = option(0, "steps of a recurrent training sequence; 0: the whole rollout", unit="steps", source=MAVA)
-    share: bool = option(True, "one set of parameters for all agents of a role, or one each", source=MAVA)
-    agent_id: bool = option(True, "tell an agent which of its role's seats it holds", source=MAVA)
-    normalise_obs: bool = option(False, "divide observations by their running deviation")
+    activation: str = option("relu", "between layers", choices=("relu", "tanh", "gelu", "silu"), source=MAVA, acts=True)
+    recurrent: bool = option(False, "a GRU between the first layer and the others", acts=True)
+    memory: int = option(128, "width of the GRU", source=MAVA, acts=True, span=(1, None))
+    chunk: int = option(0, "steps of a recurrent training sequence; 0: the whole rollout", unit="steps", source=MAVA, span=(0, None))
+    share: bool = option(True, "one set of parameters for all agents of a role, or one each", source=MAVA, acts=True)
+    agent_id: bool = option(True, "tell an agent which of its role's seats it holds", source=MAVA, acts=True)
+    normalise_obs: bool = option(False, "divide observations by their running deviation", acts=True)
     value_clip: bool = option(True, "hold the new value within clip of the old one", source=MAVA)
 
 
@@ -138,8 +140,6 @@ def make_ppo(config: PPOConfig, role: Role, axes: tuple[str, ...] = ()) -> Algor
 
 
 def _check(config: PPOConfig, role: Role) -> None:
-    if min(config.rollout, config.epochs, config.minibatches) < 1:
-        raise ValueError(f"need rollout, epochs, minibatches >= 1, got {config.rollout}, {config.epochs}, {config.minibatches}")
     if config.chunk and not config.recurrent:
         raise ValueError(f"chunk={config.chunk} is for recurrent=true: a feed-forward network is trained on single steps")
     if config.chunk < 0 or config.chunk > config.rollout or config.rollout % _chunk(config):

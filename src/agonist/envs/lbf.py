@@ -96,7 +96,9 @@ def read(scenario: str, options: Options) -> Rules:
     if not 1 <= sight <= size:
         raise ValueError(f"lbf:{scenario}: sight must be 1 to {size}, got {sight}")
     if (size - 2) ** 2 - agents <= 5 * food:
-        raise ValueError(f"lbf:{scenario}: {food} food and {agents} foragers do not fit {size}x{size}; at most {((size - 2) ** 2 - agents - 1) // 5} food would")
+        raise ValueError(
+            f"lbf:{scenario}: {food} food and {agents} foragers do not fit {size}x{size}; at most {((size - 2) ** 2 - agents - 1) // 5} food would"
+        )
     if options.max_level < 2 or options.time_limit < 1 or options.penalty < 0:
         raise ValueError(
             f"lbf:{scenario} needs max_level >= 2, time_limit >= 1 and penalty >= 0, "
@@ -235,9 +237,7 @@ def _step(rules: Rules, state: Foraging, action: Array) -> tuple[Foraging, TimeS
     gain = lifts * jnp.where(eaten, state.food_level, 0) - jnp.where((lifted > 0) & ~eaten, rules.options.penalty, 0.0)  # [N, F, B]
     if rules.options.normalize_reward:
         gain = gain / jnp.maximum(lifted * jnp.sum(state.food_level, axis=0), 1)
-    state = state._replace(
-        row=row, col=col, loading=loading, food_row=jnp.where(eaten, GONE, state.food_row), time=state.time + 1
-    )
+    state = state._replace(row=row, col=col, loading=loading, food_row=jnp.where(eaten, GONE, state.food_row), time=state.time + 1)
     return state, _look(rules, state, sum(gain[:, f] for f in range(rules.food)))
 
 
@@ -282,47 +282,40 @@ def _look(rules: Rules, state: Foraging, reward: Array) -> TimeStep:
 
 def _legal(rules: Rules, state: Foraging) -> Array:
     """[N, 6, B]: a step is legal into a free cell of the grid, loading next to a food."""
-    wide, last = rules.size + 2, rules.size - 1
+    stride, edge = rules.size + 2, rules.size - 1
     stands = _cell(rules, state.row, state.col)
     food = _cell(rules, state.food_row, state.food_col)
-    way = jnp.concatenate([stands, food])[None] - stands[:, None]  # [N, N+F, B]
-    up, down = jnp.any(way == -wide, axis=1), jnp.any(way == wide, axis=1)
-    left, right = jnp.any(way == -1, axis=1), jnp.any(way == 1, axis=1)
+    way = jnp.concatenate([stands, food]) - stands[:, None]  # [N, N+F, B]
     to_food = jnp.abs(way[:, rules.agents :])
-    return jnp.stack(
-        [
-            jnp.ones(stands.shape, bool),
-            (state.row > 0) & ~up,
-            (state.row < last) & ~down,
-            (state.col > 0) & ~left,
-            (state.col < last) & ~right,
-            jnp.any((to_food == 1) | (to_food == wide), axis=1),
-        ],
-        axis=1,
-    )
+    legal = {
+        STAY: jnp.ones(stands.shape, bool),
+        UP: (state.row > 0) & ~jnp.any(way == -stride, axis=1),
+        DOWN: (state.row < edge) & ~jnp.any(way == stride, axis=1),
+        LEFT: (state.col > 0) & ~jnp.any(way == -1, axis=1),
+        RIGHT: (state.col < edge) & ~jnp.any(way == 1, axis=1),
+        LOAD: jnp.any((to_food == 1) | (to_food == stride), axis=1),
+    }
+    return jnp.stack([legal[action] for action in range(6)], axis=1)
 
 
 def _list(rules: Rules, state: Foraging) -> Array:
     """[N, 3(F+N), B]: (row, column, level) of each food, oneself, the others; (-1, -1, 0) of what is out of sight.
 
-    Places count from the corner of what one sees.
+    Places count from the corner of what one sees. Who stands where is chosen by masks known beforehand, which compiles to
+    half the time of joining slices.
     """
-
-    def others(mine: Array) -> Array:  # [N, B] -> [N, N-1, B]: everyone but oneself, in order
-        before = np.arange(rules.agents - 1)[None, :, None] < np.arange(rules.agents)[:, None, None]
-        return jnp.where(before, mine[None, :-1], mine[None, 1:])
-
-    def seen(mine: Array, food: Array) -> Array:  # [N, F+N, B], oneself before the others
-        shape = (rules.agents, rules.food, mine.shape[-1])
-        return jnp.concatenate([jnp.broadcast_to(food, shape), mine[:, None], others(mine)], axis=1)
-
-    sight = rules.sight
-    rows, cols = seen(state.row, state.food_row) - state.row[:, None], seen(state.col, state.food_col) - state.col[:, None]
-    visible = (jnp.abs(rows) <= sight) & (jnp.abs(cols) <= sight)
-    rows = jnp.where(visible, rows + jnp.minimum(state.row, sight)[:, None], -1)
-    cols = jnp.where(visible, cols + jnp.minimum(state.col, sight)[:, None], -1)
-    levels = jnp.where(visible, seen(state.level, state.food_level), 0)
-    return jnp.stack([rows, cols, levels], axis=2).reshape(rules.agents, -1, state.row.shape[-1])
+    food = jnp.stack([state.food_row, state.food_col, state.food_level], axis=1)  # [F, 3, B]
+    mine = jnp.stack([state.row, state.col, state.level], axis=1)  # [N, 3, B]
+    things = jnp.concatenate([food, mine])
+    who, place = np.arange(rules.agents)[:, None, None, None], np.arange(rules.food + rules.agents)[:, None, None]
+    before = (place > rules.food) & (place <= rules.food + who)  # those who come before oneself stand one place later
+    listed = jnp.where(before, jnp.roll(things, 1, axis=0), things)  # [N, F+N, 3, B]
+    listed = jnp.where(place == rules.food, mine[:, None], listed)
+    far = jnp.abs(listed[:, :, :2] - mine[:, None, :2]) > rules.sight
+    is_place = np.array([[1], [1], [0]])
+    corner = jnp.maximum(mine - rules.sight, 0)[:, None] * is_place
+    seen = jnp.where(jnp.any(far, axis=2, keepdims=True), -is_place, listed - corner)
+    return seen.reshape(rules.agents, -1, state.row.shape[-1])
 
 
 def _planes(rules: Rules, state: Foraging) -> Array:

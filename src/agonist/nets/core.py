@@ -14,9 +14,10 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 from jax import Array
+from numpy.random import Generator
 
 from agonist.nets import heads, recurrent, torso
-from agonist.nets.layers import Net
+from agonist.nets.layers import Net, from_key, stacked
 
 
 class Network(NamedTuple):
@@ -43,7 +44,7 @@ class Shape:
 class Stack(NamedTuple):
     """A network of rows [..., F], before agents come into it."""
 
-    init: Callable[[Array, tuple[int, ...]], Any]
+    init: Callable[[Generator, tuple[int, ...]], Any]
     step: Callable[[Any, Any, Array], tuple[Any, Array]]  # params, h [rows, H] or (), x [rows, ...]
     unroll: Callable[[Any, Any, Array, Array], Array]  # params, h, xs [L, rows, ...], first [L, rows]
 
@@ -63,8 +64,8 @@ def make_network(shape: Shape, inputs: tuple[int, ...], width: int, head_scale: 
 
     def init(key: Array) -> Any:
         if shape.share:
-            return stack.init(key, row)
-        return jax.vmap(lambda key_agent: stack.init(key_agent, row))(jax.random.split(key, shape.agents))
+            return from_key(key, lambda rng: stack.init(rng, row))
+        return from_key(key, lambda rng: stacked(rng, shape.agents, lambda rng: stack.init(rng, row)))
 
     def carry(batch: int) -> Any:
         return jnp.zeros((batch, n, shape.memory)) if shape.memory else ()
@@ -118,13 +119,12 @@ def _recurrent(shape: Shape, width: int, head_scale: float) -> Stack:
     before, cell = _torso(shape, shape.hidden[:1]), recurrent.gru(shape.memory)
     after = heads.chain(torso.mlp(shape.hidden[1:], shape.activation), heads.head(width, head_scale))
 
-    def init(key: Array, inputs: tuple[int, ...]) -> Any:
-        key_before, key_cell, key_after = jax.random.split(key, 3)
+    def init(rng: Generator, inputs: tuple[int, ...]) -> Any:
         features = (shape.hidden[0],) if shape.hidden else inputs
         return {
-            "before": before.init(key_before, inputs),
-            "cell": cell.init(key_cell, features),
-            "after": after.init(key_after, (shape.memory,)),
+            "before": before.init(rng, inputs),
+            "cell": cell.init(rng, features),
+            "after": after.init(rng, (shape.memory,)),
         }
 
     def step(params: Any, h: Any, x: Array) -> tuple[Any, Array]:

@@ -1,7 +1,11 @@
-"""Recurrent cells: a GRU (arXiv:1406.1078, in the form of cuDNN) with a backward pass of its own, and a cell that remembers nothing.
+"""Recurrent cells: a GRU (arXiv:1406.1078, with cuDNN's place of the reset gate) and a cell that remembers nothing.
 
 `step(params, h [rows, H], x [rows, F]) -> h` for acting, `unroll(params, h0, xs [T, rows, F], first [T, rows]) -> hs [T, rows, H]` for
-learning; h is 0 where a sequence is `first`.
+learning; h is 0 where `first` begins a sequence. `rows` may be any number of axes.
+
+The unrolled GRU has a backward pass of its own. Everything that does not wait for the memory is one product outside the scans: the
+inputs' before the forward one, and the gradient of the hidden weights after the backward one, where plain differentiation adds up T
+small products.
 """
 
 from collections.abc import Callable
@@ -9,48 +13,104 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import Array
+from numpy.random import Generator
 
-from agonist.nets.layers import Params, Shape, orthogonal
+from agonist.nets.layers import Params, Shape, orthogonal, zeros
 
 
 class Cell(NamedTuple):
-    init: Callable[[Array, Shape], Any]  # key, shape of a row's input -> params
-    carry: Callable[[int], Array]  # rows -> h at a sequence's beginning
+    init: Callable[[Generator, Shape], Any]
     step: Callable[[Any, Array, Array], Array]  # params, h, x -> h, which is also the output
     unroll: Callable[[Any, Array, Array, Array], Array]  # params, h0, xs, first -> hs
 
 
+class Gates(NamedTuple):
+    """What one step computed: h' = n + z (h - n), n = tanh(n_x + r m)."""
+
+    r: Array  # reset
+    z: Array  # update
+    n: Array  # candidate
+    m: Array  # what the memory says to the candidate, before the reset gate
+
+
 def gru(width: int) -> Cell:
-    def init(key: Array, shape: Shape) -> Params:
-        key_in, key_hidden = jax.random.split(key)
+    """Orthogonal weights a gate, biases 0."""
+
+    def init(rng: Generator, shape: Shape) -> Params:
+        weights_in = [orthogonal(rng, (shape[-1], width)) for _ in range(3)]
+        weights_hidden = [orthogonal(rng, (width, width)) for _ in range(3)]
         return {
-            "in": {"w": orthogonal(key_in, (shape[-1], 3 * width)), "b": jnp.zeros((3 * width,))},
-            "hidden": {"w": orthogonal(key_hidden, (width, 3 * width)), "b": jnp.zeros((width,))},
+            "in": {"w": np.concatenate(weights_in, axis=1), "b": zeros(3 * width)},
+            "hidden": {"w": np.concatenate(weights_hidden, axis=1), "b": zeros(width)},  # a bias of the candidate only
         }
 
-    def carry(rows: int) -> Array:
-        return jnp.zeros((rows, width))
-
     def step(params: Params, h: Array, x: Array) -> Array:
-        return _gates(params["hidden"], h, x @ params["in"]["w"] + params["in"]["b"])[0]
+        return _step(params["hidden"], h, _projected(params, x))[0]
 
     def unroll(params: Params, h0: Array, xs: Array, first: Array) -> Array:
-        projected = xs @ params["in"]["w"] + params["in"]["b"]  # one product for all of T
+        return _unroll(params["hidden"], h0, _projected(params, xs), first)
 
-        def body(h: Array, inputs: tuple[Array, Array]) -> tuple[Array, Array]:
-            x, begins = inputs
-            h = _gates(params["hidden"], jnp.where(begins[..., None], 0.0, h), x)[0]
-            return h, h
-
-        return jax.lax.scan(body, h0, (projected, first))[1]
-
-    return Cell(init, carry, step, unroll)
+    return Cell(init, step, unroll)
 
 
-def _gates(hidden: Params, h: Array, projected: Array) -> tuple[Array, ...]:
-    r_in, z_in, n_in = jnp.split(projected, 3, axis=-1)
+def identity() -> Cell:
+    """A cell that remembers nothing and changes nothing: h is x."""
+    return Cell(lambda rng, shape: {}, lambda params, h, x: x, lambda params, h0, xs, first: xs)
+
+
+def _projected(params: Params, x: Array) -> Array:
+    y: Array = x @ params["in"]["w"] + params["in"]["b"]
+    return y
+
+
+def _step(hidden: Params, h: Array, projected: Array) -> tuple[Array, Gates]:
+    r_x, z_x, n_x = jnp.split(projected, 3, axis=-1)
     r_h, z_h, n_h = jnp.split(h @ hidden["w"], 3, axis=-1)
-    r, z, m = jax.nn.sigmoid(r_in + r_h), jax.nn.sigmoid(z_in + z_h), n_h + hidden["b"]
-    n = jnp.tanh(n_in + r * m)
-    return n + z * (h - n), r, z, m, n
+    r, z, m = jax.nn.sigmoid(r_x + r_h), jax.nn.sigmoid(z_x + z_h), n_h + hidden["b"]
+    n = jnp.tanh(n_x + r * m)
+    return n + z * (h - n), Gates(r, z, n, m)
+
+
+def _begun(h: Array, first: Array) -> Array:
+    return jnp.where(first[..., None], 0.0, h)
+
+
+@jax.custom_vjp
+def _unroll(hidden: Params, h0: Array, projected: Array, first: Array) -> Array:
+    return _forward(hidden, h0, projected, first)[0]
+
+
+def _forward(hidden: Params, h0: Array, projected: Array, first: Array) -> tuple[Array, Any]:
+    def step(h: Array, at: tuple[Array, Array]) -> tuple[Array, tuple[Array, Gates]]:
+        h, gates = _step(hidden, _begun(h, at[1]), at[0])
+        return h, (h, gates)
+
+    _, (hs, gates) = jax.lax.scan(step, h0, (projected, first))
+    return hs, (hidden, h0, hs, gates, first)
+
+
+def _backward(saved: Any, d_hs: Array) -> tuple[Params, Array, Array, None]:
+    hidden, h0, hs, gates, first = saved
+    befores = _begun(jnp.concatenate([h0[None], hs[:-1]]), first)
+    transposed = hidden["w"].T
+
+    def step(d_h: Array, at: tuple[Array, Gates, Array, Array]) -> tuple[Array, tuple[Array, Array]]:
+        d_output, (r, z, n, m), before, begins = at
+        d_h = d_h + d_output
+        d_n = d_h * (1 - z) * (1 - n * n)
+        d_z = d_h * (before - n) * z * (1 - z)
+        d_r = d_n * m * r * (1 - r)
+        d_gates = jnp.concatenate([d_r, d_z, d_n * r], axis=-1)
+        return _begun(d_h * z + d_gates @ transposed, begins), (d_gates, d_n)
+
+    d_h0, (d_gates, d_n) = jax.lax.scan(step, jnp.zeros_like(h0), (d_hs, gates, befores, first), reverse=True)
+    over = tuple(range(first.ndim))
+    d_w = jnp.tensordot(befores, d_gates, (over, over))
+    width = d_n.shape[-1]
+    d_b = jnp.sum(d_gates[..., 2 * width :], axis=over)
+    return {"w": d_w, "b": d_b}, d_h0, jnp.concatenate([d_gates[..., : 2 * width], d_n], axis=-1), None
+
+
+_unroll.defvjp(_forward, _backward)

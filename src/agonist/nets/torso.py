@@ -1,28 +1,29 @@
 """Torsos: observations [..., *shape] -> features [..., width]. A multi-layer perceptron, and convolutions for pixels [..., H, W, C].
 
-Orthogonal weights of scale sqrt(2) in hidden layers (arXiv:2005.12729), biases 0.
+Orthogonal weights of scale sqrt(2), biases 0 (arXiv:2005.12729).
 """
 
 import math
 
 import jax
-import jax.numpy as jnp
 from jax import Array
+from numpy.random import Generator
 
 from agonist.nets import layers
 from agonist.nets.layers import Net, Params, Shape
 
-HIDDEN_SCALE = math.sqrt(2.0)
+SCALE = math.sqrt(2.0)
 
 
 def mlp(hidden: tuple[int, ...], activation: str = "relu", layer_norm: bool = False) -> Net:
     """Dense layers of the widths `hidden`, each followed by the activation; a row is one flat vector."""
     act = layers.activation(activation)
 
-    def init(key: Array, shape: Shape) -> Params:
-        inputs, params = shape[-1], {}
-        for i, (key_layer, width) in enumerate(zip(jax.random.split(key, max(1, len(hidden))), hidden, strict=False)):
-            params[f"layer_{i}"] = layers.dense_init(key_layer, inputs, width, HIDDEN_SCALE)
+    def init(rng: Generator, shape: Shape) -> Params:
+        inputs = shape[-1]
+        params: Params = {}
+        for i, width in enumerate(hidden):
+            params[f"layer_{i}"] = layers.dense_init(rng, inputs, width, SCALE)
             if layer_norm:
                 params[f"norm_{i}"] = layers.layer_norm_init(width)
             inputs = width
@@ -38,21 +39,17 @@ def mlp(hidden: tuple[int, ...], activation: str = "relu", layer_norm: bool = Fa
 
 
 def cnn(channels: tuple[int, ...] = (16, 32), width: int = 128, activation: str = "relu", kernel: int = 3, stride: int = 1) -> Net:
-    """Convolutions (padding keeps the size, then `stride`), flattened into a dense layer of `width`."""
+    """Convolutions whose padding keeps the size (less the stride), then all of it into a dense layer of `width`."""
     act = layers.activation(activation)
 
-    def convolve(weights: Array, x: Array) -> Array:
-        return jax.lax.conv_general_dilated(x, weights, (stride, stride), "SAME", dimension_numbers=("NHWC", "HWIO", "NHWC"))
-
-    def init(key: Array, shape: Shape) -> Params:
-        height, wide, inputs = shape
+    def init(rng: Generator, shape: Shape) -> Params:
+        height, across, inputs = shape
         params: Params = {}
-        *keys_conv, key_dense = jax.random.split(key, len(channels) + 1)
-        for i, (key_conv, outputs) in enumerate(zip(keys_conv, channels, strict=True)):
-            weights = layers.orthogonal(key_conv, (kernel, kernel, inputs, outputs), HIDDEN_SCALE)
-            params[f"conv_{i}"] = {"w": weights, "b": jnp.zeros((outputs,))}
-            height, wide, inputs = -(-height // stride), -(-wide // stride), outputs
-        params["dense"] = layers.dense_init(key_dense, height * wide * inputs, width, HIDDEN_SCALE)
+        for i, outputs in enumerate(channels):
+            weights = layers.orthogonal(rng, (kernel, kernel, inputs, outputs), SCALE)
+            params[f"conv_{i}"] = {"w": weights, "b": layers.zeros(outputs)}
+            height, across, inputs = -(-height // stride), -(-across // stride), outputs
+        params["dense"] = layers.dense_init(rng, height * across * inputs, width, SCALE)
         return params
 
     def apply(params: Params, x: Array) -> Array:
@@ -60,7 +57,8 @@ def cnn(channels: tuple[int, ...] = (16, 32), width: int = 128, activation: str 
         x = x.reshape(-1, *x.shape[-3:])  # a convolution takes exactly one axis of rows
         for i in range(len(channels)):
             layer = params[f"conv_{i}"]
-            x = act(convolve(layer["w"], x) + layer["b"])
+            x = jax.lax.conv_general_dilated(x, layer["w"], (stride, stride), "SAME", dimension_numbers=("NHWC", "HWIO", "NHWC"))
+            x = act(x + layer["b"])
         x = act(layers.dense(params["dense"], x.reshape(x.shape[0], -1)))
         return x.reshape(*lead, width)
 

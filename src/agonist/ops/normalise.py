@@ -11,7 +11,7 @@ from jax import Array
 
 
 class Moments(NamedTuple):
-    count: Array  # [] the weights' sum
+    total: Array  # [] the weights' sum
     mean: Array  # [*shape]
     m2: Array  # [*shape] the sum of weighted squared distances from the mean
 
@@ -25,26 +25,26 @@ def of(batch: Array, weights: Array) -> Moments:
     axes = tuple(range(weights.ndim))
     weights = weights.astype(batch.dtype)
     spread = weights.reshape(weights.shape + (1,) * (batch.ndim - weights.ndim))
-    count = jnp.sum(weights)
-    mean = jnp.sum(spread * batch, axes) / jnp.maximum(count, 1e-8)
-    return Moments(count, mean, jnp.sum(spread * jnp.square(batch - mean), axes))
+    total = jnp.sum(weights)
+    mean = jnp.sum(spread * batch, axes) / jnp.maximum(total, 1e-8)
+    return Moments(total, mean, jnp.sum(spread * jnp.square(batch - mean), axes))
 
 
 def merge(a: Moments, b: Moments) -> Moments:
     """The moments of both samples together."""
-    count = a.count + b.count
-    share = b.count / jnp.maximum(count, 1e-8)
+    total = a.total + b.total
+    share = b.total / jnp.maximum(total, 1e-8)
     delta = b.mean - a.mean
-    return Moments(count, a.mean + delta * share, a.m2 + b.m2 + jnp.square(delta) * a.count * share)
+    return Moments(total, a.mean + delta * share, a.m2 + b.m2 + jnp.square(delta) * a.total * share)
 
 
 def merge_over(moments: Moments, axes: tuple[str, ...]) -> Moments:
     """The moments of all shards' samples together, the same on each; as they are where there are no shards."""
     if not axes:
         return moments
-    count = jax.lax.psum(moments.count, axes)
-    mean = jax.lax.psum(moments.mean * moments.count, axes) / jnp.maximum(count, 1e-8)
-    return Moments(count, mean, jax.lax.psum(moments.m2 + moments.count * jnp.square(moments.mean - mean), axes))
+    total = jax.lax.psum(moments.total, axes)
+    mean = jax.lax.psum(moments.mean * moments.total, axes) / jnp.maximum(total, 1e-8)
+    return Moments(total, mean, jax.lax.psum(moments.m2 + moments.total * jnp.square(moments.mean - mean), axes))
 
 
 def update(moments: Moments, batch: Array, weights: Array, axes: tuple[str, ...] = ()) -> Moments:
@@ -54,5 +54,5 @@ def update(moments: Moments, batch: Array, weights: Array, axes: tuple[str, ...]
 
 def apply(moments: Moments, x: Array, clip: float = 10.0, eps: float = 1e-8) -> Array:
     """x with mean 0 and variance 1, cut at `clip` deviations; as it is while nothing has been counted."""
-    variance = jnp.where(moments.count > 0, moments.m2 / jnp.maximum(moments.count, 1e-8), 1.0)
+    variance = jnp.where(moments.total > 0, moments.m2 / jnp.maximum(moments.total, 1e-8), 1.0)
     return jnp.clip((x - moments.mean) * jax.lax.rsqrt(variance + eps), -clip, clip)

@@ -13,7 +13,7 @@ from jax import Array
 
 
 class AdamState(NamedTuple):
-    count: Array  # [] int32: steps taken
+    steps: Array  # [] int32
     mu: Any  # like the parameters: the mean of the gradients
     nu: Any  # like the parameters: the mean of their squares
 
@@ -39,18 +39,18 @@ def adam(eps: float = 1e-5, b1: float = 0.9, b2: float = 0.999) -> Optimiser:
         norm = global_norm(grads)
         scale = jnp.where(norm < max_grad_norm, 1.0, max_grad_norm / norm)
         grads = jax.tree.map(lambda g: g * scale, grads)
-        count = state.count + 1
+        steps = state.steps + 1
         mu = jax.tree.map(lambda m, g: b1 * m + (1 - b1) * g, state.mu, grads)
         nu = jax.tree.map(lambda v, g: b2 * v + (1 - b2) * g * g, state.nu, grads)
-        unbias_mu = 1 / (1 - b1**count)
-        unbias_nu = 1 / (1 - b2**count)
+        unbias_mu = 1 / (1 - b1**steps)
+        unbias_nu = 1 / (1 - b2**steps)
         params = jax.tree.map(
             lambda p, m, v: p - lr * (m * unbias_mu) / (jnp.sqrt(v * unbias_nu) + eps),
             params,
             mu,
             nu,
         )
-        return params, AdamState(count, mu, nu), norm
+        return params, AdamState(steps, mu, nu), norm
 
     return Optimiser(init, step)
 

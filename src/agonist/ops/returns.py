@@ -53,7 +53,8 @@ def n_step(r_t: Array, discount_t: Array, last_t: Array, v_t: Array, n: int) -> 
         return r_t + discount_t * _next_or_bootstrap(returns_t, v_t, last_t)
 
     v_tm1 = jnp.concatenate([v_t[:1], v_t[:-1]])  # only its entries 1.. are read: they stand where x_{t+1} will
-    return jax.lax.fori_loop(0, n, one_more, v_tm1)
+    returns_t: Array = jax.lax.fori_loop(0, n, one_more, v_tm1)
+    return returns_t
 
 
 def _next_or_bootstrap(x_tm1: Array, v_t: Array, last_t: Array) -> Array:
@@ -69,4 +70,5 @@ def _backwards(a_t: Array, b_t: Array) -> Array:
         x_tm1 = ab[0] + ab[1] * x_t
         return x_tm1, x_tm1
 
-    return jax.lax.scan(step, jnp.zeros_like(a_t[0]), (a_t, b_t), reverse=True)[1]
+    _, xs = jax.lax.scan(step, jnp.zeros_like(a_t[0]), (a_t, b_t), reverse=True)
+    return xs

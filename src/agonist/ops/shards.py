@@ -31,4 +31,5 @@ def permutation(key: Array, n: int) -> Array:
     bits = jax.random.bits(key, (n,), jnp.uint32)
     index = jnp.arange(n, dtype=jnp.uint32)
     drawn = jnp.sort((bits >> index_bits << index_bits) | index)
-    return (drawn & jnp.uint32((1 << index_bits) - 1)).astype(jnp.int32)
+    order: Array = drawn & jnp.uint32((1 << index_bits) - 1)
+    return order.astype(jnp.int32)

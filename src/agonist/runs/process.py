@@ -24,7 +24,7 @@ def this_process() -> dict[str, Any]:
 def is_alive(process: Mapping[str, Any], heard: float) -> bool:
     """Whether that process still runs; `heard` is when it last wrote, in unix seconds."""
     if process.get("host") == platform.node():
-        return started(int(process.get("pid", 0))) == process.get("started", "")
+        return bool(started(int(process.get("pid") or 0)) == process.get("started", ""))
     return time.time() - heard < STALE
 
 
@@ -49,20 +49,19 @@ def _started_ps(pid: int) -> str | None:
 
 
 def _started_windows(pid: int) -> str | None:
-    if sys.platform != "win32":
-        return None
-    import ctypes
-    from ctypes import wintypes
+    if sys.platform == "win32":
+        import ctypes
+        from ctypes import wintypes
 
-    kernel = ctypes.WinDLL("kernel32", use_last_error=True)
-    kernel.OpenProcess.restype = wintypes.HANDLE
-    handle = kernel.OpenProcess(0x1000, False, pid)  # PROCESS_QUERY_LIMITED_INFORMATION
-    if not handle:
-        return None
-    times = [wintypes.FILETIME() for _ in range(4)]
-    code = wintypes.DWORD()
-    kernel.GetProcessTimes(wintypes.HANDLE(handle), *(ctypes.byref(one) for one in times))
-    kernel.GetExitCodeProcess(wintypes.HANDLE(handle), ctypes.byref(code))
-    kernel.CloseHandle(wintypes.HANDLE(handle))
-    running = code.value == 259  # STILL_ACTIVE
-    return str((times[0].dwHighDateTime << 32) | times[0].dwLowDateTime) if running else None
+        kernel = ctypes.WinDLL("kernel32", use_last_error=True)
+        kernel.OpenProcess.restype = wintypes.HANDLE
+        handle = wintypes.HANDLE(kernel.OpenProcess(0x1000, False, pid))  # PROCESS_QUERY_LIMITED_INFORMATION
+        if handle:
+            times = [wintypes.FILETIME() for _ in range(4)]
+            code = wintypes.DWORD()
+            kernel.GetProcessTimes(handle, *(ctypes.byref(one) for one in times))
+            kernel.GetExitCodeProcess(handle, ctypes.byref(code))
+            kernel.CloseHandle(handle)
+            if code.value == 259:  # STILL_ACTIVE
+                return str((times[0].dwHighDateTime << 32) | times[0].dwLowDateTime)
+    return None

@@ -64,24 +64,24 @@ def canonical_bytes(points: Points) -> bytes:
 
 
 def encode(points: Points) -> bytes:
-    import pyarrow as pa
+    import pyarrow.lib as pa  # `pyarrow` exports the same names, unseen by type checkers
     import pyarrow.parquet as pq
 
     names = pa.DictionaryArray.from_arrays(pa.array(points.name, pa.int32()), pa.array(points.names, pa.string()))
     table = pa.table({"step": points.step, "time": points.time, "name": names, "value": points.value})
     out = BytesIO()
-    pq.write_table(table, out, compression="zstd", use_dictionary=["name", "step"], column_encoding=None)
+    pq.write_table(table, out, compression="zstd", use_dictionary=["name", "step"])
     return out.getvalue()
 
 
 def decode(data: bytes, what: str) -> Points:
-    import pyarrow as pa
+    import pyarrow.lib as pa
     import pyarrow.parquet as pq
 
     try:
         table = pq.read_table(BytesIO(data), columns=["step", "time", "name", "value"])
         name = table["name"].combine_chunks()
-        name = name if pa.types.is_dictionary(name.type) else name.dictionary_encode()
+        name = name if isinstance(name.type, pa.DictionaryType) else name.dictionary_encode()
         step, time, value = (np.array(table[column]) for column in ("step", "time", "value"))
         return Points(step.astype(np.int64), time, np.array(name.indices, np.int32), value, tuple(name.dictionary.to_pylist()))
     except (pa.ArrowException, OSError, KeyError, ValueError) as error:
@@ -146,7 +146,7 @@ def read(store: Store, prefix: str, on_problem: Callable[[str], None] = warnings
     parts: list[Points] = []
     lost: list[tuple[int, str]] = []
     names = sealed(store, prefix)
-    for number, name in sorted(names.items()):
+    for _, name in sorted(names.items()):
         try:
             parts.append(decode(store.get(name), name))
         except Missing:  # rolled back by its writer a moment ago
@@ -155,8 +155,8 @@ def read(store: Store, prefix: str, on_problem: Callable[[str], None] = warnings
             lost.append((len(parts), str(problem)))
     if live and live[0] not in names:
         parts.append(live[1])
-    for place, problem in lost:
-        on_problem(f"{problem}; {_between(parts, place)}; the others are read")
+    for place, sentence in lost:
+        on_problem(f"{sentence}; {_between(parts, place)}; the others are read")
     return join(parts)
 
 

@@ -10,7 +10,7 @@ import errno
 import os
 import secrets
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Protocol
@@ -78,7 +78,9 @@ def check_name(name: str) -> str:
     parts = name.split("/")
     bad = [part for part in parts if part in ("", ".", "..") or part.startswith(TEMPORARY) or any(c in part for c in "\\:")]
     if bad or not name.isprintable():
-        raise ValueError(f"{name!r} cannot name something in a store: it needs parts joined by '/', none of them empty, '.' or '..', without \\ or :")
+        raise ValueError(
+            f"{name!r} cannot name something in a store: it needs parts joined by '/', none of them empty, '.' or '..', without \\ or :"
+        )
     return name
 
 
@@ -182,14 +184,16 @@ class DirectoryStore:
         path = os.path.join(self.root, *check_name(name).split("/"))
         real = os.path.realpath(path)
         if real != path and os.path.commonpath([self.root, real]) != self.root:
-            raise StoreError(f"{name!r} leads out of the store {self.root} by a symbolic link to {real}; open that directory as a store instead")
+            raise StoreError(
+                f"{name!r} leads out of the store {self.root} by a symbolic link to {real}; open that directory as a store instead"
+            )
         return path
 
-    def _scan(self, prefix: str) -> list[os.DirEntry[str]]:
+    def _scan(self, prefix: str) -> Sequence[os.DirEntry[str]]:
         path = os.path.join(self.root, *prefix.split("/"))
         try:
             with _sentences(self.root, prefix or "its directory"), os.scandir(path) as entries:
-                return list(entries)
+                return [*entries]
         except Missing:
             return []
 
@@ -211,15 +215,15 @@ def _write_beside(path: str, data: bytes, durable: bool) -> str:
     """A new file next to `path` with these bytes; it is removed again where they do not fit."""
     temporary = os.path.join(os.path.dirname(path), TEMPORARY + secrets.token_hex(8))
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
-    descriptor = -1
-    for attempt in range(8):  # the folder may not be there yet, or a `delete` may just take it along
+    for _ in range(100):  # the folder may not be there yet, or a `delete` may just take it along
         try:
             descriptor = os.open(temporary, flags, 0o666)
             break
         except FileNotFoundError:
-            if attempt == 7:
-                raise
-            os.makedirs(os.path.dirname(path), exist_ok=True)
+            with suppress(FileNotFoundError, FileExistsError):
+                os.makedirs(os.path.dirname(path), exist_ok=True)
+    else:
+        raise OSError(errno.EBUSY, "its folder vanishes as often as it is made", path)
     try:
         with open(descriptor, "wb", buffering=0) as file:
             rest = memoryview(data)
@@ -242,7 +246,12 @@ def _link_new(temporary: str, path: str) -> None:
     except OSError as error:
         if os.name == "nt":
             os.rename(temporary, path)  # fails on Windows where the target exists
-        elif error.errno in (errno.EPERM, errno.ENOTSUP, errno.ENOSYS, errno.EMLINK):  # a disk without hard links (exFAT, some network disks)
+        elif error.errno in (
+            errno.EPERM,
+            errno.ENOTSUP,
+            errno.ENOSYS,
+            errno.EMLINK,
+        ):  # a disk without hard links (exFAT, some network disks)
             os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666))
             os.replace(temporary, path)
         else:
@@ -289,9 +298,12 @@ def _sentences(root: str, name: str, size: int | None = None) -> Iterator[None]:
     except OSError as error:
         what = f"{name} ({size:,} bytes)" if size is not None else name
         if error.errno in (errno.ENOSPC, errno.EDQUOT if hasattr(errno, "EDQUOT") else -1):
-            sentence = f"no space is left for {what} in the store {root}; what was there is unharmed. Free some space, or use another --store"
+            sentence = (
+                f"no space is left for {what} in the store {root}; what was there is unharmed. Free some space, or use another --store"
+            )
         elif error.errno in (errno.EROFS, errno.EACCES, errno.EPERM):
-            sentence = f"the store {root} does not let {what} be {'written' if size is not None else 'used'} ({error.strerror}); use another --store"
+            use = "written" if size is not None else "used"
+            sentence = f"the store {root} does not let {what} be {use} ({error.strerror}); use another --store"
         elif error.errno in (errno.ENOTDIR, errno.EEXIST, errno.EISDIR):
             sentence = f"the store {root}: {what} meets a file where a directory belongs, or the other way about ({error.filename})"
         else:

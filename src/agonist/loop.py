@@ -23,7 +23,7 @@ from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from agonist import rollout
 from agonist.rollout import Episodes, Rollout, Worker
-from agonist.types import Array, Buffer, Env, EnvSpec, LineUp, Players, Tree, option
+from agonist.types import Array, Buffer, Env, EnvSpec, HostEnv, LineUp, Players, Tree, option
 
 INIT, START, ROLLOUT, UPDATE, EVALUATE, ABSOLUTE = range(6)  # purposes of randomness
 ROUNDS = 10  # an absolute metric takes so many times an evaluation's episodes
@@ -32,12 +32,14 @@ NO_LIMIT = 10_000  # steps after which an evaluation episode of an environment w
 
 @dataclass(frozen=True)
 class TrainConfig:
-    envs: int = option(32, "environments that play at once", source="Mava's default, 16 x 2")
+    envs: int = option(32, "environments that play at once", source="Mava's default, 16 x 2", span=(1, None))
     shards: int = option(
         2, "parts that average their gradients; on devices of their own where there are", source="Mava's update_batch_size"
     )
-    eval_every: int = option(8, "updates between evaluations, counted from the run's beginning", unit="updates")
-    eval_episodes: int = option(32, "episodes of an evaluation; the final one takes ten times as many", source="Mava's default")
+    eval_every: int = option(8, "updates between evaluations, counted from the run's beginning", unit="updates", span=(1, None))
+    eval_episodes: int = option(
+        32, "episodes of an evaluation; the final one takes ten times as many", source="Mava's default", span=(1, None)
+    )
     sampled: bool | None = option(None, "evaluate by sampling (true), greedily (false), or as the algorithm does by itself")
 
 
@@ -139,6 +141,7 @@ def make_program(env: Env, line_up: LineUp, buffers: tuple[Buffer | None, ...], 
 
     def absolute(state: TrainState, policies: tuple[Tree, ...], frozen: Players, seed: Array, update: int) -> Episodes:
         state = state._replace(update=jnp.int32(update))
+        policies = jax.device_put(policies, NamedSharding(mesh, whole))
         _, _, episodes = compiled(state, frozen, seed, jnp.int32(0), jnp.int32(ABSOLUTE), jnp.int32(ROUNDS), policies, jnp.bool_(True))
         return jax.tree.map(lambda leaf: np.asarray(leaf).reshape(-1), episodes)
 
@@ -161,7 +164,7 @@ def make_program(env: Env, line_up: LineUp, buffers: tuple[Buffer | None, ...], 
 class _Parts(NamedTuple):
     """What the pieces of the compiled loop are made of."""
 
-    env: Env
+    env: Any  # an Env; a HostEnv where only learning is compiled
     line_up: LineUp
     buffers: tuple[Buffer | None, ...]
     config: TrainConfig
@@ -342,3 +345,73 @@ def _reports(launch: Callable[[TrainState, int, int], Any], every: int, state: T
         kept = {name: np.asarray(value)[:updates] for name, value in metrics.items()}
         evaluation = jax.tree.map(lambda leaf: np.asarray(leaf)[0].reshape(-1), episodes) if rounds else None
         yield Report(done, state, kept, evaluation)
+
+
+def make_host_program(env: HostEnv, env_eval: HostEnv, line_up: LineUp, buffers: tuple[Buffer | None, ...], config: TrainConfig) -> Program:
+    """The stepped loop: the same `act` and `update`, an environment that is stepped from the host. Its episodes are not part of a
+    state: a run that is resumed has its learners exactly and begins new episodes."""
+    rollout.check_line_up(env.spec, line_up)
+    length = check(line_up, config)
+    play, play_eval = rollout.host_play(env, line_up), rollout.host_play(env_eval, evaluated(line_up, config.sampled))
+    lay = Layout(tuple(jax.devices()[:1]), config.shards)
+    parts = _Parts(env, line_up, buffers, config, lay, length)
+    learn = {g: jax.jit(lambda state, seed, rollouts, g=g: _learn(parts, g, seed, state, rollouts)) for g in trainees(line_up)}
+    worker: list[Worker] = []
+
+    def init(seed: Array, frozen: Players) -> TrainState:
+        learners = tuple(group.algorithm.init(purpose(seed, INIT, g)) if group.trains else () for g, group in enumerate(line_up))
+        return TrainState(learners, tuple(() for _ in line_up), (), jnp.int32(0))  # type: ignore[arg-type]
+
+    def one_update(state: TrainState, frozen: Players, seed: Array) -> tuple[TrainState, Mapping[str, Array]]:
+        update = int(state.update)
+        players = _players(line_up, frozen, state.learners)
+        if not worker:
+            worker.append(rollout.start_host(play, players, purpose(seed, START, update), config.envs))
+        worker[0], played = rollout.unroll_host(play, players, worker[0], purpose(seed, ROLLOUT, update), length)
+        told = told_of(env.spec, line_up, played.finished)
+        rollouts = _split(played, config.shards)
+        learners, alone = list(state.learners), len(learn) == 1
+        for g, update_g in learn.items():
+            learners[g], (_, metrics) = update_g(state, seed, rollouts)
+            told |= {name if alone else f"{name}/{line_up[g].name}": value for name, value in metrics.items()}
+        return state._replace(learners=tuple(learners), update=state.update + 1), told
+
+    def evaluation(policies: tuple[Tree, ...], frozen: Players, key: Array, episodes: int) -> Episodes:
+        players = _players(line_up, frozen, (), policies)
+        return rollout.evaluate_host(play_eval, players, key, episodes, env.spec.time_limit or NO_LIMIT)
+
+    def reports(state: TrainState, frozen: Players, seed: Array, until: int) -> Iterator[Report]:
+        def launch(state: TrainState, updates: int, rounds: int) -> Any:
+            told = []
+            for _ in range(updates):
+                state, metrics = one_update(state, frozen, seed)
+                told.append(metrics)
+            stacked = {name: np.stack([metrics[name] for metrics in told]) for name in (told[0] if told else ())}
+            if not rounds:
+                return state, stacked, None
+            key = purpose(seed, EVALUATE, state.update)
+            episodes = evaluation(_policies(line_up, state.learners), frozen, key, config.eval_episodes)
+            return state, stacked, jax.tree.map(lambda leaf: np.asarray(leaf)[None], episodes)
+
+        return _reports(launch, config.eval_every, state, until)
+
+    return Program(
+        steps=config.envs * length,
+        shape=lambda: jax.eval_shape(lambda seed: init(seed, None), jax.random.key(0)),  # type: ignore[arg-type]
+        init=init,
+        place=lambda state: jax.tree.map(jnp.asarray, state),
+        learn=reports,
+        absolute=lambda state, policies, frozen, seed, update: evaluation(
+            policies, frozen, purpose(seed, ABSOLUTE, update), ROUNDS * config.eval_episodes
+        ),
+    )
+
+
+def _split(played: Rollout, shards: int) -> Rollout:
+    """A rollout of all environments [T, B, ...] as that of each shard [S, T, B / S, ...]."""
+
+    def of(leaf: Any, axis: int) -> Any:
+        return np.moveaxis(np.asarray(leaf).reshape(*leaf.shape[:axis], shards, -1, *leaf.shape[axis + 1 :]), axis, 0)
+
+    carries = jax.tree.map(lambda leaf: of(leaf, 0), played.carries)
+    return Rollout(jax.tree.map(lambda leaf: of(leaf, 1), played.transition), carries, played.finished)

@@ -1,0 +1,259 @@
+"""The use-cases as plain functions: where the rooms are put together. The command line and every other way in call these.
+
+run = agonist.train("ppo", "lbf:2s-8x8-2p-2f-coop", steps=4e5)
+policy = run.policy()
+agonist.evaluate(policy, episodes=320)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from agonist import assembly, envs, policies, rollout, specs, training
+from agonist.checkpoints import PolicyContent, read_policy
+from agonist.loop import NO_LIMIT, ROUNDS, evaluated
+from agonist.rollout import Episodes, Frame
+from agonist.runs import folder
+from agonist.runs.find import find_policy, find_run, run_policies
+from agonist.runs.store import Store, open_store
+from agonist.stats.intervals import mean_interval
+from agonist.training import OnMetrics, OnProgress
+from agonist.trees import flatten
+from agonist.types import Env, Group, HostEnv, Policy, Role
+
+
+@dataclass(frozen=True)
+class Run:
+    """A run in a store: what it was told, what came of it, its policies and curves."""
+
+    id: str
+    store: Store
+
+    @property
+    def spec(self) -> dict[str, Any]:
+        return dict(folder.read_head(self.store, self.id)["spec"])
+
+    @property
+    def summary(self) -> dict[str, Any]:
+        return dict(folder.read_run(self.store, self.id)["summary"])
+
+    @property
+    def result(self) -> dict[str, Any]:
+        """The JSON object of a run: what `--json` prints."""
+        return training.result(self.summary)
+
+    def metrics(self, *names: str) -> Mapping[str, Any]:
+        """name -> (steps, times, values); all of them where none is named."""
+        return folder.read_metrics(self.store, self.id, names or None)
+
+    def policy(self, which: str = "best", role: str | None = None) -> Policy:
+        """`best`, `last` or the one of a step; of the first trained role unless another is named."""
+        held = run_policies(self.store, self.id, which)
+        name = role or next(iter(held))
+        if name not in held:
+            raise ValueError(f"run {self.id} has policies for {', '.join(held)}, not for {name!r}")
+        return policies.load(held[name])
+
+
+def make(name: str, **options: Any) -> Env | HostEnv:
+    """An environment by name, such as `lbf:2s-8x8-2p-2f-coop`."""
+    return envs.make(name, **options)
+
+
+def train(
+    algo: str | None = None,
+    env: str | None = None,
+    *,
+    steps: float | None = None,
+    seed: int = 0,
+    resume: str | Run | None = None,
+    store: str | Store | None = None,
+    on_metrics: OnMetrics | None = None,
+    on_progress: OnProgress | None = None,
+    **keys: Any,
+) -> Run:
+    """Train, or go on with a run (`resume`, to `steps` in all), and return the run. Keys with dots go in as `**{"env.sight": 2}`."""
+    opened = as_store(store)
+    watch = training.Watch(on_metrics, on_progress)
+    if resume is not None:
+        if algo or env or keys:
+            raise ValueError("a resumed run keeps its own keys: give steps, and nothing else")
+        run_id = resume.id if isinstance(resume, Run) else find_run(opened, resume)
+        return Run(training.resume(opened, run_id, steps, watch), opened)
+    given = {"algo": algo, "env": env, "seed": seed, **({} if steps is None else {"steps": steps}), **keys}
+    [run_id] = training.train(opened, specs.resolve(given), [seed], watch)
+    return Run(run_id, opened)
+
+
+def train_seeds(
+    algo: str, env: str, *, seeds: int, seed: int = 0, store: str | Store | None = None, on_progress: OnProgress | None = None, **keys: Any
+) -> list[Run]:
+    """The same with `seeds` seeds from `seed` on, each a run of its own, by one compiled program."""
+    opened = as_store(store)
+    numbers = list(range(seed, seed + seeds))
+    spec = specs.resolve({"algo": algo, "env": env, "seed": seed, **keys})
+    return [Run(run_id, opened) for run_id in training.train(opened, spec, numbers, training.Watch(None, on_progress))]
+
+
+def summary_of(runs: list[Run]) -> dict[str, Any]:
+    """The mean of several runs' results, with its 95 % interval."""
+    returns = [run.result["eval/return"] for run in runs]
+    mean, low, high = mean_interval(returns)
+    return {"n": len(runs), "mean": mean, "interval": [low, high], "metric": "eval/return"}
+
+
+def as_store(store: str | Store | None) -> Store:
+    return open_store(store) if store is None or isinstance(store, str) else store
+
+
+def load_policy(path: str, store: str | Store | None = None) -> Policy:
+    """A policy from its folder, or by hash or run out of a store."""
+    return policies.load(find_content(path, store))
+
+
+def find_content(text: str, store: str | Store | None = None) -> PolicyContent:
+    """A policy's content by path alone, without a store being made; by hash or run from the store."""
+    from pathlib import Path
+
+    if (Path(text) / "spec.json").is_file():
+        return read_policy(text)
+    return find_policy(as_store(store), text)
+
+
+@dataclass(frozen=True)
+class Match:
+    """A policy seated in an environment, ready to be played."""
+
+    env: Env | HostEnv
+    seated: assembly.Seated
+    role: Role
+    named: Mapping[str, str]  # seat -> policy
+
+
+def seat(who: str | Run | Policy, env: str | None, players: Mapping[str, Any], store: str | Store | None, sampled: bool | None) -> Match:
+    """The policy (or all policies of a run) in its own environment or a given one; `players` as in training."""
+    held, spec = _held(who, store)
+    name = env or spec.get("env")
+    if not name:
+        raise ValueError(f"policy {next(iter(held.values())).name} does not say where it was trained: name an environment with --env")
+    options = {key[4:]: value for key, value in {**({} if env else spec), **players}.items() if key.startswith("env.")}
+    world = envs.make(str(name), **options)
+    others = {key[8:]: specs.who(value) for key, value in {**({} if env else spec), **players}.items() if key.startswith("players.")}
+    unknown = [key for key in players if not key.startswith(("env.", "players."))]
+    if unknown:
+        raise ValueError(f"{unknown[0]!r} is no key here: there are env.KEY and players.ROLE[.SEAT]")
+    alone = next(iter(held.values())) if len(held) == 1 else None
+
+    def learn(role: Role) -> tuple[Any, Group]:
+        found = held.get(role.name) or (alone if len(world.spec.roles) == 1 else None)
+        if found is None:
+            raise ValueError(f"nobody plays role {role.name!r}: give players.{role.name}=POLICY or random")
+        policy = policies.load(found, role)
+        return policy, Group(role.name, policy.algorithm, trains=True)
+
+    seated = assembly.seat(world.spec, others, lambda text: find_content(text, store), learn)
+    params = tuple(rollout.stacked(config.params) if config else p for config, p in zip(seated.configs, seated.frozen.params, strict=True))
+    line_up = evaluated(seated.line_up, sampled)
+    named = {group.name: config.name for group, config in zip(seated.line_up, seated.configs, strict=True) if config}
+    first = next(group for group, config in zip(seated.line_up, seated.configs, strict=True) if config)
+    return Match(world, seated._replace(line_up=line_up, frozen=seated.frozen._replace(params=params)), first.role, named)
+
+
+def _held(who: str | Run | Policy, store: str | Store | None) -> tuple[dict[str, PolicyContent], Mapping[str, Any]]:
+    """Policies by role, and the keys of the run that they come from."""
+    if isinstance(who, Policy):
+        role = who.algorithm.role.name
+        return {role: PolicyContent(who.spec, flatten(who.params), who.provenance)}, who.provenance.get("spec", {})
+    if isinstance(who, Run):
+        return run_policies(who.store, who.id, "best"), who.spec
+    try:
+        content = find_content(who, store)
+    except ValueError as error:
+        if "say which" not in str(error):
+            raise
+        run_text, _, which = who.partition("@")
+        opened = as_store(store)
+        run_id = find_run(opened, run_text)
+        return run_policies(opened, run_id, which or "best"), Run(run_id, opened).spec
+    return {content.spec["role"]["name"]: content}, content.provenance.get("spec", {})
+
+
+def evaluate(
+    who: str | Run | Policy,
+    *,
+    env: str | None = None,
+    episodes: int = 320,
+    seed: int = 0,
+    sampled: bool | None = None,
+    store: str | Store | None = None,
+    **players: Any,
+) -> dict[str, Any]:
+    """Play whole episodes and say what came of them: the mean return with its 95 % interval, and which form of play it was."""
+    if episodes < 1:
+        raise ValueError(f"episodes needs a whole number of 1 or more, got {episodes}")
+    match = seat(who, env, players, store, sampled)
+    played = play(match, jax.random.key(seed), episodes)
+    by_role = {role: mean_interval(returns) for role, returns in played.returns.items()}
+    mean, low, high = by_role[match.role.name]
+    greedy = next(group.greedy for group in match.seated.line_up if group.role.name == match.role.name)
+    out = {
+        "policy": match.named[next(iter(match.named))],
+        "env": match.env.spec.name,
+        "episodes": episodes,
+        "seed": seed,
+        "play": "greedy" if greedy else "sampled",
+        "eval/return": mean,
+        "eval/interval": [low, high],
+        "eval/length": float(np.mean(played.length)),
+    }
+    if len(by_role) > 1:
+        out |= {"policies": dict(match.named)} | {f"eval/return/{role}": interval[0] for role, interval in by_role.items()}
+    return out
+
+
+def play(match: Match, key: Any, episodes: int) -> Episodes:
+    line_up, players = match.seated.line_up, match.seated.frozen
+    limit = match.env.spec.time_limit or NO_LIMIT
+    if isinstance(match.env, Env):
+        env = match.env
+        compiled = jax.jit(lambda players, key: rollout.evaluate(env, line_up, players, key, episodes, limit))
+        played = compiled(jax.tree.map(jnp.asarray, players), key)
+    else:
+        played = rollout.evaluate_host(rollout.host_play(match.env, line_up), players, key, episodes, limit)
+    return jax.tree.map(np.asarray, played)
+
+
+def watch(
+    who: str | Run | Policy,
+    *,
+    env: str | None = None,
+    seed: int = 0,
+    sampled: bool | None = None,
+    store: str | Store | None = None,
+    limit: int | None = None,
+    **players: Any,
+) -> Iterator[Frame]:
+    """One episode as pictures."""
+    match = seat(who, env, players, store, sampled)
+    steps = limit or match.env.spec.time_limit or NO_LIMIT
+    return rollout.frames(match.env, match.seated.line_up, match.seated.frozen, jax.random.key(seed), steps)
+
+
+def list_runs(store: str | Store | None = None) -> list[dict[str, Any]]:
+    """Every run's summary, newest last."""
+    return folder.list_runs(as_store(store))
+
+
+def show_run(run: str, store: str | Store | None = None) -> dict[str, Any]:
+    """All that is known of one run."""
+    opened = as_store(store)
+    return folder.read_run(opened, find_run(opened, run))
+
+
+__all__ = ["ROUNDS", "Run", "evaluate", "list_runs", "load_policy", "make", "show_run", "train", "train_seeds", "watch"]

@@ -1,0 +1,134 @@
+"""One idea of configuration: a frozen dataclass a part, each field an `agonist.types.option` with its default, unit and a sentence.
+
+Words people type (`lr=3e-4`), TOML and Python values -> checked dataclasses, or one sentence that says what, where and what instead.
+`--help`, `--print-config` and the docs' tables are made of the same fields.
+"""
+
+from __future__ import annotations
+
+import difflib
+import types
+from collections.abc import Iterable, Mapping
+from dataclasses import MISSING, Field, fields
+from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
+
+T = TypeVar("T")
+
+
+def nearest(word: str, known: Iterable[str]) -> str:
+    """The end of a sentence that refuses a word: the nearest right ones, or all of them where nothing is near."""
+    known = sorted(known)
+    near = difflib.get_close_matches(word, known, n=3, cutoff=0.5)
+    if near:
+        return f"; did you mean {' or '.join(near)}?"
+    return f"; there is {', '.join(known)}" if known else ""
+
+
+def read_words(words: Iterable[str]) -> dict[str, str]:
+    """`["lr=3e-4", "env.sight=2"]` -> the keys and their texts."""
+    out: dict[str, str] = {}
+    for word in words:
+        key, equals, text = word.partition("=")
+        if not equals or not key.strip():
+            raise ValueError(f"{word!r} is no key=value, as in lr=3e-4")
+        if key.strip() in out:
+            raise ValueError(f"{key.strip()} is given twice: {out[key.strip()]!r} and {text.strip()!r}")
+        out[key.strip()] = text.strip()
+    return out
+
+
+def fill(part: type[T], given: Mapping[str, Any], where: str) -> T:
+    """A part's dataclass with the given values, converted and checked; `where` says in an error whose keys these are."""
+    known = {field.name: field for field in fields(part)}  # type: ignore[arg-type]
+    hints = get_type_hints(part)
+    for key in given:
+        if key not in known:
+            raise ValueError(f"{where} has no key {key!r}{nearest(key, known)}")
+    return part(**{key: convert(key, value, hints[key], known[key]) for key, value in given.items()})
+
+
+def convert(key: str, value: Any, kind: Any, field: Field[Any]) -> Any:
+    """A value of the field's type, from text or from Python."""
+    inner = [arg for arg in get_args(kind) if arg is not type(None)] if get_origin(kind) in (Union, types.UnionType) else [kind]
+    if len(inner) < len(get_args(kind)) and (value is None or value in ("none", "None", "")):
+        return None
+    out = _as(key, value, inner[0])
+    choices = field.metadata.get("choices")
+    if choices and out not in choices:
+        raise ValueError(f"{key} is one of {', '.join(map(str, choices))}, got {value!r}{nearest(str(value), map(str, choices))}")
+    low, high = field.metadata.get("span") or (None, None)
+    for number in out if isinstance(out, tuple) else (out,):
+        if (low is not None and not number >= low) or (high is not None and not number <= high):
+            raise ValueError(f"{key} needs {_span(low, high)}, got {value}")
+    return out
+
+
+def _span(low: float | None, high: float | None) -> str:
+    if low is not None and high is not None:
+        return f"a value from {low} to {high}"
+    return f"a value of {low} or more" if low is not None else f"a value of {high} or less"
+
+
+def _as(key: str, value: Any, kind: Any) -> Any:
+    if get_origin(kind) is tuple:
+        return _as_tuple(key, value, get_args(kind)[0])
+    try:
+        if kind is bool:
+            return _as_bool(value)
+        if kind is int:
+            return _as_int(value)
+        if kind is float and not isinstance(value, bool):
+            return float(value)
+    except (TypeError, ValueError):
+        pass
+    else:
+        if kind is str and isinstance(value, str):
+            return value
+    raise ValueError(f"{key} needs {WANTED[kind]}, got {value!r}")
+
+
+WANTED = {
+    bool: "true or false",
+    int: "a whole number such as 128 or 1e6",
+    float: "a number such as 0.99 or 3e-4",
+    str: "a word",
+}
+
+
+def _as_bool(value: Any) -> bool:
+    if isinstance(value, bool):
+        return value
+    words = {"true": True, "false": False, "yes": True, "no": False, "on": True, "off": False}
+    if isinstance(value, str) and value.lower() in words:
+        return words[value.lower()]
+    raise ValueError
+
+
+def _as_int(value: Any) -> int:
+    number = float(value) if not isinstance(value, bool | int) else value
+    if isinstance(value, bool) or number != int(number):
+        raise ValueError
+    return int(value) if isinstance(value, int) or (isinstance(value, str) and value.lstrip("+-").isdigit()) else int(number)
+
+
+def _as_tuple(key: str, value: Any, kind: Any) -> tuple[Any, ...]:
+    if isinstance(value, str):
+        value = value.strip()
+        if not (value.startswith("[") and value.endswith("]")):
+            raise ValueError(f"{key} needs a list such as [128,128], got {value!r}")
+        value = [part for part in value[1:-1].split(",") if part.strip()]
+    if not isinstance(value, list | tuple):
+        raise ValueError(f"{key} needs a list such as [128,128], got {value!r}")
+    return tuple(_as(key, part.strip() if isinstance(part, str) else part, kind) for part in value)
+
+
+def rows(part: type[Any]) -> list[dict[str, Any]]:
+    """A part's fields for help pages: key, type, default, unit, sentence, source."""
+    hints = get_type_hints(part)
+    out = []
+    for field in fields(part):
+        kind = hints[field.name]
+        name = kind.__name__ if isinstance(kind, type) and get_origin(kind) is None else str(kind).replace(" | None", "?")
+        default = None if field.default is MISSING else field.default
+        out.append({"key": field.name, "type": name.replace("tuple[int, ...]", "list of int"), "default": default} | dict(field.metadata))
+    return out

@@ -1,0 +1,113 @@
+"""What people type for a run or a policy, found.
+
+A run: its id, the beginning of it, its words (`calm-heron`), or the path of its folder. A policy: the path of its folder, its
+hash or the beginning of it, or a run with `@last`, `@best` or `@<step>`, and `:role` where the run has several.
+"""
+
+from __future__ import annotations
+
+import difflib
+import os
+import re
+from collections.abc import Mapping
+from pathlib import Path
+
+from agonist.checkpoints import NAME_DIGITS, PolicyContent, read_policy
+from agonist.runs.folder import CheckpointInfo, at, checkpoints, choose, read_head
+from agonist.runs.names import words_of
+from agonist.runs.store import Missing, Store
+
+SHORTEST = 6  # hex digits with which a policy can be named
+
+
+def find_run(store: Store, text: str) -> str:
+    """The id of the run that `text` means."""
+    if os.path.isfile(os.path.join(text, "run.json")):
+        return _at_path(store, Path(text).resolve())
+    ids = [*store.folders("runs/")]
+    if text in ids:
+        return text
+    found = [run_id for run_id in ids if text and (run_id.startswith(text) or words_of(run_id) == text)]
+    if len(found) == 1:
+        return found[0]
+    if found:
+        raise ValueError(f"{text!r} means {len(found)} runs: {_some(found)}; say more of the one")
+    if not ids:
+        raise ValueError(f"no run {text!r}: the store {store.url} holds no runs yet")
+    names = {name: run_id for run_id in ids for name in (run_id, words_of(run_id))}
+    near = list(dict.fromkeys(names[name] for name in difflib.get_close_matches(text, names, n=3, cutoff=0.5)))
+    hint = f"did you mean {' or '.join(near)}?" if near else f"the newest is {ids[-1]}"
+    raise ValueError(f"no run {text!r} in the store {store.url}; {hint}")
+
+
+def _at_path(store: Store, path: Path) -> str:
+    if path == Path(store.url).resolve() / "runs" / path.name:
+        return path.name
+    home = f"--store {path.parent.parent}" if path.parent.name == "runs" else "a store that has it under runs/"
+    raise ValueError(f"the run {path} is not in the store {store.url}; use {home}")
+
+
+def run_policies(store: Store, run_id: str, which: str | int = "best") -> dict[str, PolicyContent]:
+    """role -> policy. `best`: the best so far, or the last where the run names none; `last`; a step; a checkpoint's hash."""
+    read_head(store, run_id)
+    infos = checkpoints(store, run_id)
+    info = choose(infos, run_id, "last" if which == "best" else which)
+    paths = (info.best or _at_best_step(infos, run_id)) if which == "best" else info.policies
+    return {role: _stored(store, at(run_id, path)) for role, path in paths.items()}
+
+
+def _at_best_step(infos: list[CheckpointInfo], run_id: str) -> Mapping[str, str]:
+    try:
+        return choose(infos, run_id, "best").policies
+    except ValueError:
+        return infos[-1].policies
+
+
+def find_policy(store: Store, text: str) -> PolicyContent:
+    """The one policy that `text` means."""
+    if os.path.isfile(os.path.join(text, "spec.json")):
+        return read_policy(text)
+    if re.fullmatch(f"[0-9a-f]{{{SHORTEST},{NAME_DIGITS}}}", text) and (policy := _by_hash(store, text)):
+        return policy
+    name, _, role = text.partition(":")
+    run_text, _, which = name.partition("@")
+    if os.path.isfile(os.path.join(text, "run.json")):  # a path may hold those signs itself
+        run_text, which, role = text, "", ""
+    try:
+        run_id = find_run(store, run_text)
+    except ValueError as error:
+        raise ValueError(
+            f"{error}. A policy is a folder, a hash ({SHORTEST} digits or more), or RUN, RUN@last, RUN@best, RUN@<step>"
+        ) from None
+    policies = run_policies(store, run_id, which or "best")
+    if role and role not in policies:
+        raise ValueError(f"run {run_id} has policies for {', '.join(policies)}, not for {role!r}")
+    if not role and len(policies) != 1:
+        example = f"{run_id}@{which or 'best'}:{next(iter(policies), 'role')}"
+        raise ValueError(f"run {run_id} has policies for {', '.join(policies)}; say which, as in {example}")
+    return policies[role or next(iter(policies))]
+
+
+def _by_hash(store: Store, text: str) -> PolicyContent | None:
+    places: dict[str, str] = {}
+    for run_id in store.folders("runs/"):
+        for checkpoint in store.folders(at(run_id, "checkpoints/")):
+            home = at(run_id, "checkpoints", checkpoint, "policies")
+            places |= {name: f"{home}/{name}" for name in store.folders(f"{home}/") if name.startswith(text)}
+    if len(places) > 1:
+        raise ValueError(f"{text!r} means {len(places)} policies: {_some(sorted(places))}; say more digits")
+    return _stored(store, next(iter(places.values()))) if places else None
+
+
+def _stored(store: Store, place: str) -> PolicyContent:
+    files = {}
+    for file in ("spec.json", "tensors.safetensors", "provenance.json"):
+        try:
+            files[file] = store.get(f"{place}/{file}")
+        except Missing:
+            continue
+    return read_policy(files, place.rpartition("/")[2])
+
+
+def _some(names: list[str]) -> str:
+    return ", ".join(names[:4]) + (" ..." if len(names) > 4 else "")

@@ -1,0 +1,127 @@
+"""What a run is told to do: flat keys, checked and completed with defaults.
+
+    algo, env, steps, seed      what, where, how long (environment steps in all), from which randomness
+    lr, gamma, ...              keys of the algorithm
+    envs, shards, ...           keys of training
+    env.KEY                     options of the environment
+    roles.ROLE.KEY              an algorithm's key for one role alone
+    players.ROLE[.SEAT]         who plays: `trainee`, `random`, `action:K`, a policy, or a list of policies to be met in turn
+
+The same keys are words of the command line, lines of a TOML file and arguments in Python; the resolved ones stand in run.json.
+"""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import Any
+
+from agonist import algos
+from agonist.loop import TrainConfig
+from agonist.options import fill, nearest
+
+TRAINEE = "trainee"
+
+
+@dataclass(frozen=True)
+class Spec:
+    algo: str
+    env: str
+    steps: int
+    seed: int
+    config: Any  # the algorithm's
+    train: TrainConfig
+    options: Mapping[str, Any]  # the environment's, as given
+    roles: Mapping[str, Mapping[str, Any]]  # role -> keys that differ there
+    players: Mapping[str, Any]  # role or role.seat -> who
+
+    def flat(self) -> dict[str, Any]:
+        """As keys: what run.json and --print-config hold, and `resolve` takes back."""
+        out: dict[str, Any] = {"algo": self.algo, "env": self.env, "steps": self.steps, "seed": self.seed}
+        out |= {key: value for part in (self.config, self.train) for key, value in asdict(part).items() if value is not None}
+        out |= {f"env.{key}": value for key, value in self.options.items()}
+        out |= {f"roles.{role}.{key}": value for role, keys in self.roles.items() for key, value in keys.items()}
+        out |= {f"players.{seat}": who for seat, who in self.players.items()}
+        return {key: list(value) if isinstance(value, tuple) else value for key, value in out.items()}
+
+
+def resolve(given: Mapping[str, Any]) -> Spec:
+    """Flat keys -> a spec with every default in it."""
+    given = dict(given)
+    for key, example in (("algo", "ppo"), ("env", "lbf:2s-8x8-2p-2f-coop")):
+        if not given.get(key):
+            raise ValueError(f"need {key}, such as {example}")
+    algo, env = str(given.pop("algo")), str(given.pop("env"))
+    steps, seed = whole(given.pop("steps", 1_000_000), "steps"), whole(given.pop("seed", 0), "seed")
+    options, players, roles = (_under(given, prefix) for prefix in ("env.", "players.", "roles."))
+    train_keys = {field.name for field in fields(TrainConfig)}
+    algo_keys = {field.name for field in fields(algos.config_type(algo))}
+    for key in given:
+        if key not in train_keys | algo_keys:
+            raise ValueError(f"{algo} has no key {key!r}{nearest(key, train_keys | algo_keys | {'steps', 'seed', 'env', 'algo'})}")
+    by_role: dict[str, dict[str, Any]] = {}
+    for path, value in roles.items():
+        role, _, key = path.partition(".")
+        if not key:
+            raise ValueError(f"roles.{path} names no key: write roles.ROLE.KEY=VALUE, as in roles.prey.lr=1e-3")
+        by_role.setdefault(role, {})[key] = value
+    config = algos.configure(algo, {key: value for key, value in given.items() if key in algo_keys})
+    train = fill(TrainConfig, {key: value for key, value in given.items() if key in train_keys}, "training")
+    return Spec(algo, env, steps, seed, config, train, options, by_role, {seat: who(who) for seat, who in players.items()})
+
+
+def for_role(spec: Spec, role: str) -> tuple[str, Any]:
+    """The algorithm of a role and its config, with the keys that are this role's own."""
+    own = dict(spec.roles.get(role, {}))
+    algo = str(own.pop("algo", spec.algo))
+    base = {key: value for key, value in asdict(spec.config).items() if value is not None} if algo == spec.algo else {}
+    return algo, algos.configure(algo, base | own) if own or algo != spec.algo else spec.config
+
+
+def _under(given: dict[str, Any], prefix: str) -> dict[str, Any]:
+    return {key[len(prefix) :]: given.pop(key) for key in [key for key in given if key.startswith(prefix)]}
+
+
+def who(text: Any) -> Any:
+    """A player, or the list of those met in turn."""
+    if isinstance(text, str) and text.startswith("[") and text.endswith("]"):
+        return [part.strip() for part in text[1:-1].split(",") if part.strip()]
+    return list(text) if isinstance(text, list | tuple) else str(text)
+
+
+def whole(value: Any, key: str) -> int:
+    """A count of 0 or more, also as 1e6."""
+    try:
+        number = float(value)
+        if isinstance(value, bool) or number != int(number) or number < 0:
+            raise ValueError
+    except (TypeError, ValueError, OverflowError):
+        raise ValueError(f"{key} needs a whole number of 0 or more such as 400000 or 4e5, got {value!r}") from None
+    return int(value) if isinstance(value, int) else int(number)
+
+
+def read_file(path: str) -> dict[str, Any]:
+    """A TOML file of keys; tables are keys with dots."""
+    try:
+        text = Path(path).read_text(encoding="utf8")
+        return _dotted(tomllib.loads(text))
+    except OSError as error:
+        raise ValueError(f"cannot read {path}: {error.strerror}") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ValueError(f"{path} is no TOML: {error}") from None
+
+
+def _dotted(tree: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    out: dict[str, Any] = {}
+    for key, value in tree.items():
+        out |= _dotted(value, f"{prefix}{key}.") if isinstance(value, Mapping) else {prefix + key: value}
+    return out
+
+
+def to_toml(spec: Spec) -> str:
+    """The spec as a file that `--config` takes."""
+    lines = [f"{key if '.' not in key else json.dumps(key)} = {json.dumps(value)}" for key, value in spec.flat().items()]
+    return "\n".join(lines) + "\n"
