@@ -167,14 +167,14 @@ def test_a_truncated_policy_under_another_name_is_refused_too(tmp_path):
     path = c.write_policy(tmp_path, policy()).rename(tmp_path / "champion")
     tensors = path / "tensors.safetensors"
     tensors.write_bytes(tensors.read_bytes()[:-4])
-    with pytest.raises(c.Damaged, match="tensors.safetensors is damaged"):
+    with pytest.raises(c.Damaged, match=r"tensors.safetensors is damaged"):
         c.read_policy(path)
 
 
 def test_a_newer_policy_names_both_versions(tmp_path):
     path = c.write_policy(tmp_path, policy())
     (path / "spec.json").write_bytes(b'{"format":9}')
-    with pytest.raises(c.Newer, match="format 9.*up to 1"):
+    with pytest.raises(c.Newer, match=r"format 9.*up to 1"):
         c.read_policy(path)
 
 

@@ -87,8 +87,24 @@ def train(
         run_id = resume.id if isinstance(resume, Run) else find_run(opened, resume)
         return Run(training.resume(opened, run_id, steps, watch), opened)
     given = {"algo": algo, "env": env, "seed": seed, **({} if steps is None else {"steps": steps}), **keys}
-    [run_id] = training.train(opened, specs.resolve(given), [seed], watch)
+    spec = specs.resolve(given)
+    [run_id] = training.train(opened, spec, [spec.seed], watch)
     return Run(run_id, opened)
+
+
+def plan(given: Mapping[str, Any], store: str | Store | None = None) -> dict[str, Any]:
+    """What `train` would do with these keys, checked as far as it can be without doing it."""
+    spec = specs.resolve(given)
+    made = assembly.assemble(spec, lambda text: find_content(text, store))
+    steps = training.whole_updates(spec.steps, made.program.steps)
+    return {
+        "spec": {**spec.flat(), "steps": steps},
+        "updates": steps // made.program.steps,
+        "steps_an_update": made.program.steps,
+        "evaluations": 1 + steps // made.program.steps // spec.train.eval_every,
+        "trains": [group.name for group in made.line_up if group.trains],
+        "plays": [group.name for group in made.line_up if not group.trains],
+    }
 
 
 def train_seeds(
@@ -96,8 +112,8 @@ def train_seeds(
 ) -> list[Run]:
     """The same with `seeds` seeds from `seed` on, each a run of its own, by one compiled program."""
     opened = as_store(store)
-    numbers = list(range(seed, seed + seeds))
     spec = specs.resolve({"algo": algo, "env": env, "seed": seed, **keys})
+    numbers = list(range(spec.seed, spec.seed + seeds))
     return [Run(run_id, opened) for run_id in training.train(opened, spec, numbers, training.Watch(None, on_progress))]
 
 

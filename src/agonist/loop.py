@@ -25,7 +25,7 @@ from agonist import rollout
 from agonist.rollout import Episodes, Rollout, Worker
 from agonist.types import Array, Buffer, Env, EnvSpec, HostEnv, LineUp, Players, Tree, option
 
-INIT, START, ROLLOUT, UPDATE, EVALUATE, ABSOLUTE = range(6)  # purposes of randomness
+INIT, ROLLOUT, SAMPLE, UPDATE, EVALUATE, ABSOLUTE = range(6)  # purposes of randomness
 ROUNDS = 10  # an absolute metric takes so many times an evaluation's episodes
 NO_LIMIT = 10_000  # steps after which an evaluation episode of an environment without a time limit is cut
 
@@ -78,11 +78,10 @@ def layout(shards: int, devices: tuple[Any, ...] | None = None) -> Layout:
     return Layout(every[:used], shards // used)
 
 
-def purpose(seed: Array, what: int, *counts: Array | int) -> Array:
-    key = jax.random.fold_in(seed, what)
-    for count in counts:
-        key = jax.random.fold_in(key, count)
-    return key
+def purpose(seed: Array, update: Array | int, what: Array | int, shard: Array | int = 0, nth: Array | int = 0) -> Array:
+    """The key of a use: its purpose and two small numbers packed into one, since each derivation is code to compile."""
+    packed = (jnp.uint32(what) << 28) | (jnp.uint32(shard) << 12) | jnp.uint32(nth)
+    return jax.random.fold_in(jax.random.fold_in(seed, update), packed)
 
 
 def trainees(line_up: LineUp) -> tuple[int, ...]:
@@ -135,8 +134,9 @@ def make_program(env: Env, line_up: LineUp, buffers: tuple[Buffer | None, ...], 
         return TrainState(*placed)
 
     def init(seed: Array, frozen: Players) -> TrainState:
-        learners = tuple(group.algorithm.init(purpose(seed, INIT, g)) if group.trains else () for g, group in enumerate(line_up))
-        workers = jax.jit(_start(parts))(seed, _players(line_up, frozen, learners))
+        learners = _begin(line_up, seed)
+        worker = rollout.unbegun(env, line_up, _players(line_up, frozen, learners), parts.envs)
+        workers = jax.tree.map(lambda leaf: jnp.stack([leaf] * config.shards), worker)
         return place(TrainState(learners, tuple(() for _ in line_up), workers, jnp.int32(0)))
 
     def absolute(state: TrainState, policies: tuple[Tree, ...], frozen: Players, seed: Array, update: int) -> Episodes:
@@ -216,14 +216,9 @@ def _policies(line_up: LineUp, learners: tuple[Tree, ...]) -> tuple[Tree, ...]:
     return tuple(group.algorithm.policy(learners[g]) if group.trains else () for g, group in enumerate(line_up))
 
 
-def _start(parts: _Parts) -> Callable[[Array, Players], Worker]:
-    def start(seed: Array, players: Players) -> Worker:
-        def one(shard: Array) -> Worker:
-            return rollout.start(parts.env, parts.line_up, players, purpose(seed, START, shard), parts.envs)
-
-        return jax.vmap(one)(jnp.arange(parts.config.shards))
-
-    return start
+def _begin(line_up: LineUp, seed: Array) -> tuple[Tree, ...]:
+    """The trainees' first states."""
+    return tuple(group.algorithm.init(purpose(seed, 0, INIT, nth=g)) if group.trains else () for g, group in enumerate(line_up))
 
 
 def _chunk(parts: _Parts) -> Callable[..., tuple[TrainState, Mapping[str, Array], Episodes]]:
@@ -251,7 +246,7 @@ def _one_update(parts: _Parts, frozen: Players, seed: Array, state: TrainState) 
     players = _players(parts.line_up, frozen, state.learners)
 
     def play(worker: Worker, shard: Array) -> tuple[Worker, Rollout]:
-        return rollout.unroll(parts.env, parts.line_up, players, worker, purpose(seed, ROLLOUT, state.update, shard), parts.length)
+        return rollout.unroll(parts.env, parts.line_up, players, worker, purpose(seed, state.update, ROLLOUT, shard), parts.length)
 
     workers, rollouts = parts.each(play, state.workers, parts.shards())
     learners, stores, told = list(state.learners), list(state.stores), _played(parts, rollouts)
@@ -273,9 +268,9 @@ def _learn(parts: _Parts, g: int, seed: Array, state: TrainState, rollouts: Roll
         store = buffer.add(store, rollout.batch_of(played, parts.line_up, g))
         metrics: Mapping[str, Array] = {}
         for u in range(algorithm.plan.updates):
-            key_sample, key_update = jax.random.split(purpose(seed, UPDATE, state.update, shard, g, u))
-            batch, indices, _ = buffer.sample(store, key_sample)
-            learner, metrics, priorities = update(learner, batch, key_update)
+            nth = g * algorithm.plan.updates + u
+            batch, indices, _ = buffer.sample(store, purpose(seed, state.update, SAMPLE, shard, nth))
+            learner, metrics, priorities = update(learner, batch, purpose(seed, state.update, UPDATE, shard, nth))
             store = buffer.reprioritise(store, indices, priorities)
         return learner, (buffer.retain(store), metrics)
 
@@ -309,7 +304,7 @@ def _evaluations(
     limit = parts.env.spec.time_limit or NO_LIMIT
 
     def one(shard: Array, r: Array) -> Episodes:
-        return rollout.evaluate(parts.env, line_up, players, purpose(seed, what, state.update, r, shard), each, limit)
+        return rollout.evaluate(parts.env, line_up, players, purpose(seed, state.update, what, shard, r), each, limit)
 
     def body(r: Array, out: Episodes) -> Episodes:
         played = parts.each(lambda shard: one(shard, r), parts.shards())
@@ -359,15 +354,14 @@ def make_host_program(env: HostEnv, env_eval: HostEnv, line_up: LineUp, buffers:
     worker: list[Worker] = []
 
     def init(seed: Array, frozen: Players) -> TrainState:
-        learners = tuple(group.algorithm.init(purpose(seed, INIT, g)) if group.trains else () for g, group in enumerate(line_up))
-        return TrainState(learners, tuple(() for _ in line_up), (), jnp.int32(0))  # type: ignore[arg-type]
+        return TrainState(_begin(line_up, seed), tuple(() for _ in line_up), (), jnp.int32(0))  # type: ignore[arg-type]
 
     def one_update(state: TrainState, frozen: Players, seed: Array) -> tuple[TrainState, Mapping[str, Array]]:
         update = int(state.update)
         players = _players(line_up, frozen, state.learners)
         if not worker:
-            worker.append(rollout.start_host(play, players, purpose(seed, START, update), config.envs))
-        worker[0], played = rollout.unroll_host(play, players, worker[0], purpose(seed, ROLLOUT, update), length)
+            worker.append(rollout.start_host(play, players, purpose(seed, update, SAMPLE), config.envs))
+        worker[0], played = rollout.unroll_host(play, players, worker[0], purpose(seed, update, ROLLOUT), length)
         told = told_of(env.spec, line_up, played.finished)
         rollouts = _split(played, config.shards)
         learners, alone = list(state.learners), len(learn) == 1
@@ -389,7 +383,7 @@ def make_host_program(env: HostEnv, env_eval: HostEnv, line_up: LineUp, buffers:
             stacked = {name: np.stack([metrics[name] for metrics in told]) for name in (told[0] if told else ())}
             if not rounds:
                 return state, stacked, None
-            key = purpose(seed, EVALUATE, state.update)
+            key = purpose(seed, state.update, EVALUATE)
             episodes = evaluation(_policies(line_up, state.learners), frozen, key, config.eval_episodes)
             return state, stacked, jax.tree.map(lambda leaf: np.asarray(leaf)[None], episodes)
 
@@ -402,7 +396,7 @@ def make_host_program(env: HostEnv, env_eval: HostEnv, line_up: LineUp, buffers:
         place=lambda state: jax.tree.map(jnp.asarray, state),
         learn=reports,
         absolute=lambda state, policies, frozen, seed, update: evaluation(
-            policies, frozen, purpose(seed, ABSOLUTE, update), ROUNDS * config.eval_episodes
+            policies, frozen, purpose(seed, update, ABSOLUTE), ROUNDS * config.eval_episodes
         ),
     )
 

@@ -7,9 +7,11 @@ Words people type (`lr=3e-4`), TOML and Python values -> checked dataclasses, or
 from __future__ import annotations
 
 import difflib
+import tomllib
 import types
 from collections.abc import Iterable, Mapping
 from dataclasses import MISSING, Field, fields
+from pathlib import Path
 from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
 T = TypeVar("T")
@@ -34,6 +36,24 @@ def read_words(words: Iterable[str]) -> dict[str, str]:
         if key.strip() in out:
             raise ValueError(f"{key.strip()} is given twice: {out[key.strip()]!r} and {text.strip()!r}")
         out[key.strip()] = text.strip()
+    return out
+
+
+def read_file(path: str) -> dict[str, Any]:
+    """A TOML file of keys; tables are keys with dots."""
+    try:
+        text = Path(path).read_text(encoding="utf8")
+        return _dotted(tomllib.loads(text))
+    except OSError as error:
+        raise ValueError(f"cannot read {path}: {error.strerror}") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ValueError(f"{path} is no TOML: {error}") from None
+
+
+def _dotted(tree: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    out: dict[str, Any] = {}
+    for key, value in tree.items():
+        out |= _dotted(value, f"{prefix}{key}.") if isinstance(value, Mapping) else {prefix + key: value}
     return out
 
 

@@ -6,11 +6,11 @@ Groups: agonist.envs, agonist.algos, agonist.solvers, agonist.channels, agonist.
 
 from __future__ import annotations
 
-import difflib
-from collections.abc import Iterable
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any
+
+from agonist.options import nearest
 
 
 @cache
@@ -35,12 +35,3 @@ def load(group: str, name: str) -> Any:
         return entry.load()
     except Exception as error:  # a plugin may fail in any way; the sentence names it
         raise ValueError(f"{name} of the package {package(entry) or 'agonist'} is broken: {type(error).__name__}: {error}") from error
-
-
-def nearest(word: str, known: Iterable[str]) -> str:
-    """The end of a sentence that refuses a word: the nearest right ones, or all of them where nothing is near."""
-    known = sorted(known)
-    near = difflib.get_close_matches(word, known, n=3, cutoff=0.5)
-    if near:
-        return f"; did you mean {' or '.join(near)}?"
-    return f"; there is {', '.join(known)}" if known else ""

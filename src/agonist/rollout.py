@@ -25,7 +25,8 @@ Record = TypeVar("Record", TimeStep, Transition)
 
 
 class Worker(NamedTuple):
-    """The acting side of a batch of environments: what one rollout hands to the next."""
+    """The acting side of a batch of environments: what one rollout hands to the next. Where `timestep.last`, the environment is
+    begun anew before anybody acts, so a worker of zeros with `last` everywhere (`unbegun`) is a beginning."""
 
     env: Tree
     timestep: TimeStep
@@ -97,19 +98,18 @@ def stacked(params: Tree) -> Tree:
 
 
 def act(
-    line_up: LineUp, players: Players, timestep: TimeStep, carries: tuple[Tree, ...], drawn: tuple[Array, ...], key: Array
+    line_up: LineUp, players: Players, timestep: TimeStep, carries: tuple[Tree, ...], drawn: tuple[Array, ...], keys: Array
 ) -> tuple[Mapping[str, Array], Mapping[str, Tree], tuple[Tree, ...]]:
-    """Everybody acts: role -> actions [B, N, ...], each trainee's extras, and the new memories."""
+    """Everybody acts, each group with a key of its own [G]: role -> actions [B, N, ...], each trainee's extras, the new memories."""
     parts: dict[str, list[tuple[tuple[int, ...], Array]]] = {}
     extras, after = {}, []
     for g, group in enumerate(line_up):
         view, params = seats_of(timestep, group), players.params[g]
-        key_group = jax.random.fold_in(key, g)
         if players.odds[g].shape[0] == 1:
-            actions, extra, carry = _act_one(group, first_of(params), view, carries[g], key_group)
+            actions, extra, carry = _act_one(group, first_of(params), view, carries[g], keys[g])
         else:
             chosen = jax.tree.map(lambda leaf, i=drawn[g]: leaf[i], params)
-            actions, extra, carry = _act_each(group, chosen, view, carries[g], key_group)
+            actions, extra, carry = _act_each(group, chosen, view, carries[g], keys[g])
         parts.setdefault(group.role.name, []).append((group.role.seats, actions))
         after.append(carry)
         if group.trains:
@@ -145,9 +145,22 @@ def _seated(held: list[tuple[tuple[int, ...], Array]]) -> Array:
 
 def start(env: Env, line_up: LineUp, players: Players, key: Array, batch: int) -> Worker:
     """A batch of environments at their first step."""
-    key_reset, key_draw = jax.random.split(key)
-    state, timestep = env.reset(jax.random.split(key_reset, batch))
-    return _seat(env.spec, line_up, players, state, timestep, key_draw)
+    keys = jax.random.split(key, batch + 1)
+    state, timestep = env.reset(keys[:batch])
+    return _seat(env.spec, line_up, players, state, timestep, keys[batch])
+
+
+def unbegun(env: Env, line_up: LineUp, players: Players, batch: int) -> Worker:
+    """A worker whose environments all wait to be begun: nothing is computed for it."""
+
+    def blank(leaf: Any) -> Any:
+        if jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key):
+            data = jax.eval_shape(jax.random.key_data, leaf)
+            return jax.random.wrap_key_data(jnp.zeros(data.shape, data.dtype))
+        return jnp.zeros(leaf.shape, leaf.dtype)
+
+    worker: Worker = jax.tree.map(blank, jax.eval_shape(lambda p: start(env, line_up, p, jax.random.key(0), batch), players))
+    return worker._replace(timestep=worker.timestep._replace(last=jnp.ones((batch,), bool)))
 
 
 def _seat(spec: EnvSpec, line_up: LineUp, players: Players, state: Tree, timestep: TimeStep, key: Array) -> Worker:
@@ -173,25 +186,19 @@ def unroll(env: Env, line_up: LineUp, players: Players, worker: Worker, key: Arr
     """`length` steps of every environment, with resets, in one scan."""
 
     def step(worker: Worker, clock: tuple[Array, Array]) -> tuple[Worker, Any]:
-        t, key = clock
-        key_act, key_restart = jax.random.split(key)
-        actions, extras, carries = act(line_up, players, worker.timestep, worker.carries, worker.drawn, key_act)
+        t, keys = clock
+        worker = jax.lax.cond(worker.timestep.last.any(), lambda w: _restart(env, line_up, players, w, keys[-1]), lambda w: w, worker)
+        actions, extras, carries = act(line_up, players, worker.timestep, worker.carries, worker.drawn, keys)
         state, after = env.step(worker.env, actions)
         extras = _with_next_value(line_up, players, extras, after, carries, t == length - 1)
-        acted = worker._replace(env=state, carries=carries)
-        told = _tally(env.spec, acted, after)
-        sums = _finished(told, after.last)
-        worker = jax.lax.cond(
-            after.last.any(),
-            lambda w: _restart(env, line_up, players, w, after, key_restart),
-            lambda w: w._replace(timestep=after),
-            told,
-        )
-        return worker, (transition(acted.timestep, actions, extras, after), sums)
+        told = _tally(env.spec, worker._replace(env=state, carries=carries), after)
+        return told._replace(timestep=after), (transition(worker.timestep, actions, extras, after), _finished(told, after.last))
 
-    clock = (jnp.arange(length), jax.random.split(key, length))
+    clock = (jnp.arange(length), jax.random.split(key, (length, len(line_up) + 1)))
     last, (transitions, sums) = jax.lax.scan(step, worker, clock)
-    return last, Rollout(transitions, worker.carries, jax.tree.map(lambda leaf: leaf.sum(axis=0), sums))
+    fresh = tuple(group.algorithm.carry(worker.length.shape[0]) for group in line_up)
+    carries = select(worker.timestep.last, fresh, worker.carries)
+    return last, Rollout(transitions, carries, jax.tree.map(lambda leaf: leaf.sum(axis=0), sums))
 
 
 def transition(before: TimeStep, actions: Mapping[str, Array], extras: Mapping[str, Tree], after: TimeStep) -> Transition:
@@ -227,6 +234,12 @@ def _with_next_value(
     return out
 
 
+def _keys(line_up: LineUp, key: Array, t: Array | int) -> Array:
+    """[G] everybody's keys at a step."""
+    key = jax.random.fold_in(key, t)
+    return key[None] if len(line_up) == 1 else jax.random.split(key, len(line_up))
+
+
 def _tally(spec: EnvSpec, worker: Worker, after: TimeStep) -> Worker:
     returns = {role.name: worker.returns[role.name] + episode_return(role, after.reward[role.name]) for role in spec.roles}
     return worker._replace(returns=returns, length=worker.length + 1)
@@ -248,10 +261,12 @@ def select(mask: Array, new: Any, old: Any, axis: int = 0) -> Any:
     return jax.tree.map(one, new, old)
 
 
-def _restart(env: Env, line_up: LineUp, players: Players, worker: Worker, after: TimeStep, key: Array) -> Worker:
-    fresh = start(env, line_up, players, key, after.last.shape[0])
-    mixed: Worker = select(after.last, fresh._replace(env=()), worker._replace(env=(), timestep=after))
-    return mixed._replace(env=select(after.last, fresh.env, worker.env, env.batch_axis))
+def _restart(env: Env, line_up: LineUp, players: Players, worker: Worker, key: Array) -> Worker:
+    """A new episode where the last one has ended."""
+    last = worker.timestep.last
+    fresh = start(env, line_up, players, key, last.shape[0])
+    mixed: Worker = select(last, fresh._replace(env=()), worker._replace(env=()))
+    return mixed._replace(env=select(last, fresh.env, worker.env, env.batch_axis))
 
 
 def evaluate(env: Env, line_up: LineUp, players: Players, key: Array, episodes: int, limit: int) -> Episodes:
@@ -266,7 +281,7 @@ def evaluate(env: Env, line_up: LineUp, players: Players, key: Array, episodes: 
 
     def step(loop: tuple[Worker, Array, Array]) -> tuple[Worker, Array, Array]:
         worker, over, t = loop
-        actions, _, carries = act(line_up, players, worker.timestep, worker.carries, worker.drawn, jax.random.fold_in(key_act, t))
+        actions, _, carries = act(line_up, players, worker.timestep, worker.carries, worker.drawn, _keys(line_up, key_act, t))
         state, after = env.step(worker.env, actions)
         told = _tally(env.spec, worker, after)
         returns, steps = select(over, (worker.returns, worker.length), (told.returns, told.length))
@@ -321,9 +336,8 @@ def _to_host(actions: Mapping[str, Array]) -> Mapping[str, HostArray]:
 def unroll_host(play: HostPlay, players: Players, worker: Worker, key: Array, length: int) -> tuple[Worker, Rollout]:
     """`unroll` for an environment that is stepped from the host and resets by itself."""
     spec, first, steps, sums = play.env.spec, worker.carries, [], []
-    for t, key_t in enumerate(jax.random.split(key, length)):
-        key_act, key_draw = jax.random.split(key_t)
-        actions, extras, carries = play.act(players, worker.timestep, worker.carries, worker.drawn, key_act)
+    for t, keys in enumerate(jax.random.split(key, (length, len(play.line_up) + 1))):
+        actions, extras, carries = play.act(players, worker.timestep, worker.carries, worker.drawn, keys)
         begins, after = play.env.step(_to_host(actions))
         if t == length - 1 or bool(is_cut(after).any()):
             extras = play.next_value(players, extras, after, carries)
@@ -334,7 +348,7 @@ def unroll_host(play: HostPlay, players: Players, worker: Worker, key: Array, le
         sums.append(_finished(told, after.last))
         worker = told._replace(timestep=begins)
         if after.last.any():
-            worker = select(after.last, _seat_host(play, players, begins, key_draw), worker)
+            worker = select(after.last, _seat_host(play, players, begins, keys[-1]), worker)
     stack = jax.tree.map(lambda *leaves: np.stack([np.asarray(leaf) for leaf in leaves]), *steps)
     return worker, Rollout(stack, first, jax.tree.map(lambda *leaves: np.sum(leaves, axis=0), *sums))
 
@@ -345,7 +359,8 @@ def evaluate_host(play: HostPlay, players: Players, key: Array, episodes: int, l
     worker = start_host(play, players, key_start, episodes)
     over = np.zeros((episodes,), bool)
     for t in range(limit):
-        actions, _, carries = play.act(players, worker.timestep, worker.carries, worker.drawn, jax.random.fold_in(key_act, t))
+        keys = _keys(play.line_up, key_act, t)
+        actions, _, carries = play.act(players, worker.timestep, worker.carries, worker.drawn, keys)
         begins, after = play.env.step(_to_host(actions))
         told = _tally(play.env.spec, worker, after)
         returns, steps = select(over, (worker.returns, worker.length), (told.returns, told.length))
@@ -376,7 +391,8 @@ def frames(env: Env | HostEnv, line_up: LineUp, players: Players, key: Array, li
 
     yield Frame(draw(worker), dict.fromkeys(worker.returns, 0.0), False)
     for t in range(limit):
-        actions, _, carries = play(players, worker.timestep, worker.carries, worker.drawn, jax.random.fold_in(key_act, t))
+        keys = _keys(line_up, key_act, t)
+        actions, _, carries = play(players, worker.timestep, worker.carries, worker.drawn, keys)
         if isinstance(env, Env):
             state, after = step(worker.env, actions)
         else:

@@ -13,10 +13,8 @@ The same keys are words of the command line, lines of a TOML file and arguments 
 from __future__ import annotations
 
 import json
-import tomllib
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
-from pathlib import Path
 from typing import Any
 
 from agonist import algos
@@ -101,24 +99,6 @@ def whole(value: Any, key: str) -> int:
     except (TypeError, ValueError, OverflowError):
         raise ValueError(f"{key} needs a whole number of 0 or more such as 400000 or 4e5, got {value!r}") from None
     return int(value) if isinstance(value, int) else int(number)
-
-
-def read_file(path: str) -> dict[str, Any]:
-    """A TOML file of keys; tables are keys with dots."""
-    try:
-        text = Path(path).read_text(encoding="utf8")
-        return _dotted(tomllib.loads(text))
-    except OSError as error:
-        raise ValueError(f"cannot read {path}: {error.strerror}") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise ValueError(f"{path} is no TOML: {error}") from None
-
-
-def _dotted(tree: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-    out: dict[str, Any] = {}
-    for key, value in tree.items():
-        out |= _dotted(value, f"{prefix}{key}.") if isinstance(value, Mapping) else {prefix + key: value}
-    return out
 
 
 def to_toml(spec: Spec) -> str:

@@ -45,6 +45,7 @@ class Progress(NamedTuple):
     total: int
     seconds: float  # since the run began in this process
     values: Mapping[str, float]  # the newest of every metric
+    evaluated: int | None = None  # the step of the newest evaluation of this process
 
 
 OnMetrics = Callable[[int, Mapping[str, float]], None]
@@ -86,6 +87,7 @@ class Session:
         self.began = time.perf_counter()
         self.first: tuple[int, float] | None = None  # step and time of the first report: what comes before it is compiling
         self.step = 0
+        self.evaluated: int | None = None
 
     @property
     def steps(self) -> int:
@@ -95,7 +97,7 @@ class Session:
     def say(self, phase: str) -> None:
         if self.watch.on_progress:
             seconds = time.perf_counter() - self.began
-            self.watch.on_progress(Progress(self.out.id, phase, self.step, self.total, seconds, dict(self.values)))
+            self.watch.on_progress(Progress(self.out.id, phase, self.step, self.total, seconds, dict(self.values), self.evaluated))
 
     def run(self, state: TrainState) -> None:
         """Train to the end, or raise what stopped it."""
@@ -130,6 +132,7 @@ class Session:
         if found and (self.best is None or found["eval/return"] > self.best.value):
             self.best = Best(self.step, found["eval/return"], contents)
         if report.evaluation is not None:
+            self.evaluated = self.step
             transcript = {"returns": report.evaluation.returns, "length": report.evaluation.length}
             self.out.evaluation(self.step, jax.tree.map(lambda leaf: np.asarray(leaf, np.float64), transcript))
         self.keep(report, contents)
@@ -147,7 +150,9 @@ class Session:
     def check(self, report: Report) -> None:
         """A loss that is no number ends the run; its last good checkpoint stays."""
         for name, values in report.metrics.items():
-            bad = np.flatnonzero(~np.isfinite(values)) if not name.startswith("train/") else ()
+            if name.startswith("train/"):  # nan where no episode ended
+                continue
+            bad = np.flatnonzero(~np.isfinite(values))
             if len(bad):
                 update = report.update - len(values) + int(bad[0]) + 1
                 why = f"{name} is {values[bad[0]]} at update {update:,} (step {update * self.steps:,})"
@@ -270,6 +275,7 @@ def resume(store: Store, run_id: str, steps: float | None, watch: Watch) -> str:
         print(f"agonist: {warning}", file=sys.stderr)
     session = Session(out, replace(spec, steps=total), made, watch, total)
     with told(out):
+        session.say("compiling")
         if content is None:
             state = made.program.init(session.seed, made.frozen)
         else:

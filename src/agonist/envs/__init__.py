@@ -1,17 +1,23 @@
-"""Environments by name: `family:scenario` -> Env (compiled, a batch) or HostEnv (anything else).
+"""Environments by name: `family:scenario` -> Env (compiled, a batch) or HostEnv (anything else; `reset(seeds)` sets its batch).
 
-Ours and plugins' come through one door, the entry-point group `agonist.envs`. Nothing is imported that was not asked for.
+Ours and plugins' come through one door, the entry-point group `agonist.envs`, whose entries are `families.Family` cards.
+Nothing is imported that was not asked for; listing imports cards only.
 """
 
 from __future__ import annotations
 
 import importlib
-from typing import TYPE_CHECKING, Any, get_type_hints
+import math
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any
 
 from agonist import plugins
+from agonist.envs.families import Family
+from agonist.options import fill, nearest, rows
+from agonist.types import Env
 
 if TYPE_CHECKING:
-    from agonist.types import Env, HostEnv
+    from agonist.types import Array, EnvSpec, HostArray, HostEnv, Role, TimeStep, Tree
 
 GROUP = "agonist.envs"
 
@@ -19,7 +25,89 @@ GROUP = "agonist.envs"
 def make(name: str, **options: Any) -> Env | HostEnv:
     """The environment of a name such as `lbf:2s-8x8-2p-2f-coop`, with its family's options."""
     family, _, scenario = name.partition(":")
-    card = plugins.load(GROUP, family)
-    module, _, function = card.make.partition(":")
-    factory = getattr(importlib.import_module(module), function)
-    return factory(scenario, get_type_hints(factory)["options"](**options))
+    card = _card(family)
+    if card.scenarios and not scenario:
+        raise ValueError(f"{family} is a family of environments: name one, such as {family}:{card.scenarios[0]}")
+    if scenario and not card.scenarios:
+        raise ValueError(f"{family} is one environment and has no scenario {scenario!r}")
+    env: Env | HostEnv = _named(card.make)(scenario, fill(_named(card.options), options, name))
+    return env
+
+
+def families() -> list[dict[str, Any]]:
+    """Every family that is installed, by name. A broken plugin is listed with its `error`, a missing package with `install`."""
+    out = []
+    for name, entry in sorted(plugins.offers(GROUP).items()):
+        row: dict[str, Any] = {"family": name, "package": plugins.package(entry)}
+        try:
+            card = plugins.load(GROUP, name)
+        except ValueError as error:
+            out.append(row | {"about": "", "source": "", "scenarios": [], "install": None, "error": str(error)})
+            continue
+        row |= {"about": card.about, "source": card.source, "scenarios": [f"{name}:{scenario}" for scenario in card.scenarios] or [name]}
+        out.append(row | {"install": card.install if _missing(card) else None, "error": None})
+    return out
+
+
+def describe(name: str, **options: Any) -> dict[str, Any]:
+    """One environment: its roles with their spaces and rewards, its time limit, and the options it takes."""
+    env = make(name, **options)
+    kind, spec = "compiled" if isinstance(env, Env) else "host", env.spec
+    if not isinstance(env, Env):
+        env.close()
+    card = _card(name.partition(":")[0])
+    return _told(spec) | {"kind": kind, "options": rows(_named(card.options))}
+
+
+def lift(one: Env) -> Env:
+    """A batch of an environment written for one stream: `reset(key)`, `step(state, actions)`, arrays without the axis B."""
+    import jax
+
+    def render(state: Tree, b: int) -> HostArray:
+        return one.render(jax.tree.map(lambda leaf: leaf[b], state), 0)
+
+    def reset(keys: Array) -> tuple[Tree, TimeStep]:
+        return jax.vmap(one.reset)(keys)
+
+    return Env(spec=one.spec, reset=reset, step=jax.vmap(one.step), render=render)
+
+
+def _card(family: str) -> Family:
+    known = plugins.offers(GROUP)
+    if family not in known:
+        raise ValueError(f"there is no family of environments {family!r}{nearest(family, known)}")
+    card: Family = plugins.load(GROUP, family)
+    if _missing(card):
+        raise ValueError(f"{family} needs the package {card.needs}: {card.install}")
+    return card
+
+
+def _missing(card: Family) -> bool:
+    return bool(card.needs) and find_spec(card.needs) is None
+
+
+def _named(path: str) -> Any:
+    module, _, name = path.partition(":")
+    return getattr(importlib.import_module(module), name)
+
+
+def _told(spec: EnvSpec) -> dict[str, Any]:
+    return {
+        "name": spec.name,
+        "about": spec.about,
+        "source": spec.source,
+        "time_limit": spec.time_limit,
+        "state_shape": list(spec.state_shape),
+        "roles": [_told_role(role) for role in spec.roles],
+    }
+
+
+def _told_role(role: Role) -> dict[str, Any]:
+    return {
+        "name": role.name,
+        "agents": role.agents,
+        "obs": str(role.obs),
+        "action": str(role.action),
+        "rewards": role.rewards,
+        "reward_range": [bound if math.isfinite(bound) else None for bound in role.reward_range],
+    }

@@ -22,6 +22,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from agonist.envs import draw
+from agonist.envs.families import lbf as card
+from agonist.options import nearest
 from agonist.types import Box, Discrete, Env, EnvSpec, Role, TimeStep, option
 
 if TYPE_CHECKING:
@@ -37,14 +40,16 @@ _GRAMMAR = re.compile(r"(?:(?P<sight>\d+)s-)?(?P<size>\d+)x(?P<width>\d+)-(?P<ag
 class Options:
     """What a scenario's name leaves open, or says and may be overruled here."""
 
-    sight: int | None = option(None, "how far a forager sees in each direction; by the scenario's `Ks-`, else the whole grid", unit="cells")
+    sight: int | None = option(
+        None, "how far a forager sees in each direction; by the scenario's `Ks-`, else the whole grid", unit="cells", span=(1, None)
+    )
     coop: bool | None = option(None, "every food needs the three weakest foragers together; by the scenario's `-coop`")
-    max_level: int = option(2, "the strongest level of a forager")
-    penalty: float = option(0.0, "what a vain attempt to load costs every forager")
+    max_level: int = option(2, "the strongest level of a forager", span=(2, None))
+    penalty: float = option(0.0, "what a vain attempt to load costs every forager", span=(0, None))
     grid: bool = option(False, "observe three planes around the forager (foragers, food, free cells) rather than a list of what it sees")
     normalize_reward: bool = option(True, "divide rewards so that all food together is worth 1")
     shared_reward: bool = option(True, "give each forager the team's reward, not its own share")
-    time_limit: int = option(100, "an episode is cut here", unit="steps")
+    time_limit: int = option(100, "an episode is cut here", unit="steps", span=(1, None))
 
 
 class Rules(NamedTuple):
@@ -87,23 +92,17 @@ def read(scenario: str, options: Options) -> Rules:
     """A scenario's name and options -> its rules; a ValueError that says what is wrong with them."""
     found = _GRAMMAR.fullmatch(scenario)
     if found is None or found["size"] != found["width"]:
-        raise ValueError(f"lbf:{scenario} is not of the form [Ks-]SxS-Pp-Ff[-coop], such as lbf:2s-8x8-2p-2f-coop")
+        raise ValueError(f"lbf:{scenario} is not of the form [Ks-]SxS-Pp-Ff[-coop]{nearest(scenario, card.scenarios)}")
     size, agents, food = int(found["size"]), int(found["agents"]), int(found["food"])
     sight = options.sight if options.sight is not None else int(found["sight"] or size)
     coop = options.coop if options.coop is not None else found["coop"] is not None
     if size < 5 or agents < 1 or food < 1:
         raise ValueError(f"lbf:{scenario} needs a grid of 5x5 or more, a forager and a food")
     if not 1 <= sight <= size:
-        raise ValueError(f"lbf:{scenario}: sight must be 1 to {size}, got {sight}")
-    if (size - 2) ** 2 - agents <= 5 * food:
-        raise ValueError(
-            f"lbf:{scenario}: {food} food and {agents} foragers do not fit {size}x{size}; at most {((size - 2) ** 2 - agents - 1) // 5} food would"
-        )
-    if options.max_level < 2 or options.time_limit < 1 or options.penalty < 0:
-        raise ValueError(
-            f"lbf:{scenario} needs max_level >= 2, time_limit >= 1 and penalty >= 0, "
-            f"got {options.max_level}, {options.time_limit} and {options.penalty}"
-        )
+        raise ValueError(f"lbf:{scenario}: sight is 1 to {size}, got {sight}")
+    most = ((size - 2) ** 2 - agents - 1) // 5
+    if food > most:
+        raise ValueError(f"lbf:{scenario}: {food} food and {agents} foragers do not fit {size}x{size}; at most {most} food would")
     return Rules(size, agents, food, sight, coop, options)
 
 
@@ -115,7 +114,7 @@ def _spec(scenario: str, rules: Rules) -> EnvSpec:
     top = 1.0 if options.normalize_reward else float(rules.food * heaviest * options.max_level)
     if options.shared_reward and not options.normalize_reward:
         top *= min(4, rules.agents)
-    low = -options.penalty * rules.food * (rules.agents if options.shared_reward else 1)
+    low = 0.0 - options.penalty * rules.food * (rules.agents if options.shared_reward else 1)
     state_shape = (rules.agents * int(np.prod(shape)),)
     role = Role(
         name="agents",
@@ -234,7 +233,9 @@ def _step(rules: Rules, state: Foraging, action: Array) -> tuple[Foraging, TimeS
     lifts = jnp.where(near & loading[:, None], state.level[:, None], 0)
     lifted = jnp.sum(lifts, axis=0)  # [F, B]
     eaten = lifted >= state.food_level
-    gain = lifts * jnp.where(eaten, state.food_level, 0) - jnp.where((lifted > 0) & ~eaten, rules.options.penalty, 0.0)  # [N, F, B]
+    gain = lifts * jnp.where(eaten, state.food_level, 0) - jnp.where(
+        (lifted > 0) & ~eaten, np.float32(rules.options.penalty), 0.0
+    )  # [N, F, B]
     if rules.options.normalize_reward:
         gain = gain / jnp.maximum(lifted * jnp.sum(state.food_level, axis=0), 1)
     state = state._replace(row=row, col=col, loading=loading, food_row=jnp.where(eaten, GONE, state.food_row), time=state.time + 1)
@@ -336,4 +337,43 @@ def _planes(rules: Rules, state: Foraging) -> Array:
 
 
 def _render(rules: Rules, state: Foraging, b: int) -> HostArray:
-    raise NotImplementedError
+    """The field: foragers are discs, food is apples, each with its level; who tried to load has a golden rim."""
+    one = Foraging(*(np.asarray(part[..., b]) for part in state))
+    side, foot = 44, 10
+    field = draw.canvas(rules.size * side + foot, rules.size * side, "#dfe8d2")
+    for row in range(rules.size):
+        for col in range(rules.size):
+            corners = (row * side + 1, col * side + 1, (row + 1) * side - 1, (col + 1) * side - 1)
+            draw.box(field, corners, "#eef3e4" if (row + col) % 2 else "#e8efdb", 5)
+    for row, col, level in zip(one.food_row, one.food_col, one.food_level, strict=True):
+        if row >= 0:
+            _draw_apple(field, ((row + 0.5) * side, (col + 0.5) * side), side, int(level))
+    for i, (row, col, level) in enumerate(zip(one.row, one.col, one.level, strict=True)):
+        at, colour = ((row + 0.5) * side, (col + 0.5) * side), draw.PLAYERS[i % len(draw.PLAYERS)]
+        draw.disc(field, (at[0] + 2, at[1] + 1), side * 0.37, draw.INK, 0.18)
+        draw.disc(field, at, side * 0.36, colour)
+        draw.disc(field, (at[0] - side * 0.1, at[1] - side * 0.1), side * 0.18, "#ffffff", 0.16)
+        draw.ring(field, at, side * 0.36, 2.5, draw.GOLD if one.loading[i] else draw.PAPER)
+        if one.loading[i]:
+            draw.ring(field, at, side * 0.43, 3, draw.GOLD, 0.55)
+        draw.text(field, at, str(level), side * 0.34, "#ffffff")
+    _draw_clock(field, foot, int(one.time) / rules.options.time_limit)
+    return draw.image(field)
+
+
+def _draw_apple(field: HostArray, at: tuple[float, float], side: int, level: int) -> None:
+    y, x = at
+    draw.disc(field, (y + side * 0.08, x + 1), side * 0.32, draw.INK, 0.15)
+    for lean in (-0.11, 0.11):
+        draw.disc(field, (y + side * 0.03, x + lean * side), side * 0.24, draw.RED)
+        draw.disc(field, (y + side * 0.12, x + lean * 0.7 * side), side * 0.22, draw.RED)
+    draw.disc(field, (y - side * 0.06, x - side * 0.18), side * 0.07, "#ffffff", 0.3)
+    draw.line(field, (y - side * 0.16, x), (y - side * 0.34, x + side * 0.05), 3, "#7a5230")
+    draw.line(field, (y - side * 0.28, x + side * 0.08), (y - side * 0.34, x + side * 0.19), side * 0.1, draw.GREEN)
+    draw.text(field, (y + side * 0.07, x), str(level), side * 0.3, "#ffffff")
+
+
+def _draw_clock(field: HostArray, foot: int, gone: float) -> None:
+    height, width = field.shape[:2]
+    draw.box(field, (height - foot + 3, 4, height - 3, width - 4), "#c9d4b8", 2)
+    draw.box(field, (height - foot + 3, 4, height - 3, 4 + max(4.0, gone * (width - 8))), "#8fa57a", 2)

@@ -111,7 +111,13 @@ def _torso(shape: Shape, hidden: tuple[int, ...]) -> Net:
 
 def _feedforward(shape: Shape, width: int, head_scale: float) -> Stack:
     net = heads.chain(_torso(shape, shape.hidden), heads.head(width, head_scale))
-    return Stack(net.init, lambda p, h, x: (h, net.apply(p, x)), lambda p, h, xs, first: net.apply(p, xs))
+    return Stack(net.init, lambda p, h, x: (h, net.apply(p, x)), lambda p, h, xs, first: _by_rows(net, p, xs))
+
+
+def _by_rows(net: Net, params: Any, xs: Array) -> Array:
+    """[L, rows, ...] through a net as one axis of rows: a CPU's products are twice as fast on matrices as on more axes."""
+    out = net.apply(params, xs.reshape(-1, *xs.shape[2:]))
+    return out.reshape(*xs.shape[:2], -1)
 
 
 def _recurrent(shape: Shape, width: int, head_scale: float) -> Stack:
@@ -132,8 +138,7 @@ def _recurrent(shape: Shape, width: int, head_scale: float) -> Stack:
         return h, after.apply(params["after"], h)
 
     def unroll(params: Any, h: Any, xs: Array, first: Array) -> Array:
-        hs = cell.unroll(params["cell"], h, before.apply(params["before"], xs), first)
-        out: Array = after.apply(params["after"], hs)
-        return out
+        hs = cell.unroll(params["cell"], h, _by_rows(before, params["before"], xs), first)
+        return _by_rows(after, params["after"], hs)
 
     return Stack(init, step, unroll)

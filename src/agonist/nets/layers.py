@@ -78,8 +78,9 @@ def dense_init(rng: Generator, inputs: int, outputs: int, scale: float) -> Param
 
 
 def dense(params: Params, x: Array) -> Array:
-    y: Array = x @ params["w"] + params["b"]
-    return y
+    """Any axes of rows, taken as one: a CPU's products are twice as fast on matrices as on more axes."""
+    y: Array = x.reshape(-1, x.shape[-1]) @ params["w"] + params["b"]
+    return y.reshape(*x.shape[:-1], y.shape[-1])
 
 
 def layer_norm_init(width: int) -> Params:

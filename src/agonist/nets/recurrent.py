@@ -17,7 +17,7 @@ import numpy as np
 from jax import Array
 from numpy.random import Generator
 
-from agonist.nets.layers import Params, Shape, orthogonal, zeros
+from agonist.nets.layers import Params, Shape, dense, orthogonal, zeros
 
 
 class Cell(NamedTuple):
@@ -61,8 +61,7 @@ def identity() -> Cell:
 
 
 def _projected(params: Params, x: Array) -> Array:
-    y: Array = x @ params["in"]["w"] + params["in"]["b"]
-    return y
+    return dense(params["in"], x)
 
 
 def _step(hidden: Params, h: Array, projected: Array) -> tuple[Array, Gates]:
@@ -106,10 +105,9 @@ def _backward(saved: Any, d_hs: Array) -> tuple[Params, Array, Array, None]:
         return _begun(d_h * z + d_gates @ transposed, begins), (d_gates, d_n)
 
     d_h0, (d_gates, d_n) = jax.lax.scan(step, jnp.zeros_like(h0), (d_hs, gates, befores, first), reverse=True)
-    over = tuple(range(first.ndim))
-    d_w = jnp.tensordot(befores, d_gates, (over, over))
     width = d_n.shape[-1]
-    d_b = jnp.sum(d_gates[..., 2 * width :], axis=over)
+    d_w = befores.reshape(-1, width).T @ d_gates.reshape(-1, 3 * width)
+    d_b = jnp.sum(d_gates[..., 2 * width :], axis=tuple(range(first.ndim)))
     return {"w": d_w, "b": d_b}, d_h0, jnp.concatenate([d_gates[..., : 2 * width], d_n], axis=-1), None
 
 

@@ -1,6 +1,6 @@
 """What people type for a run or a policy, found.
 
-A run: its id, the beginning of it, its words (`calm-heron`), or the path of its folder. A policy: the path of its folder, its
+A run: its id, the beginning of it, its words (`calm-heron`), `latest`, or the path of its folder. A policy: the path of its folder, its
 hash or the beginning of it, or a run with `@last`, `@best` or `@<step>`, and `:role` where the run has several.
 """
 
@@ -27,6 +27,8 @@ def find_run(store: Store, text: str) -> str:
     ids = [*store.folders("runs/")]
     if text in ids:
         return text
+    if text == "latest" and ids:
+        return ids[-1]
     found = [run_id for run_id in ids if text and (run_id.startswith(text) or words_of(run_id) == text)]
     if len(found) == 1:
         return found[0]

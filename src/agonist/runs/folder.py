@@ -11,11 +11,10 @@ In: a store and a run's id. Out: plain mappings, numpy arrays, `CheckpointConten
 from __future__ import annotations
 
 import json
-import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, fields
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 
 from agonist.checkpoints import Damaged, PolicyContent, Tensors, check_format, decode_tensors, digest, parse_json, read_policy
@@ -32,6 +31,10 @@ Report = Callable[[str], None]
 
 def at(run_id: str, *parts: str) -> str:
     return "/".join(("runs", run_id, *parts))
+
+
+def now() -> str:
+    return datetime.now(UTC).isoformat(timespec="milliseconds")
 
 
 def seconds(stamp: str | None) -> float:
@@ -259,7 +262,3 @@ def best_step(facts: Mapping[str, Any]) -> int:
     """The step of `facts["best"]`; -1 where the writer named none."""
     best = facts.get("best")
     return int(best["step"]) if isinstance(best, Mapping) and "step" in best else -1
-
-
-def age(info: CheckpointInfo) -> float:
-    return time.time() - seconds(info.written)

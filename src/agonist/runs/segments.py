@@ -3,7 +3,7 @@
 A point is (step int64, time float64 in unix seconds, name, value float64). Sealed segments are Parquet: pandas or DuckDB open
 `metrics/*.parquet`. What is not sealed yet lives in one object, `metrics/live.jsonl`, whose first line names the segment that
 it will become; a reader ignores it once that segment is there, so no point is ever counted twice. Sealing happens exactly at
-checkpoints, never by time, so what the ledger hashes (`canonical_bytes`: no times) is the same in every repetition.
+checkpoints, never by time, so what the ledger hashes (`canonical_bytes`: nothing of time) is the same in every repetition.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ Series = dict[str, tuple[Array, Array, Array]]  # name -> steps, times, values
 
 SUFFIX = ".parquet"
 LIVE = "live.jsonl"
+TIMING = "perf/"  # metrics of the machine, not of the experiment: no repetition has the same
 
 
 class Points(NamedTuple):
@@ -56,11 +57,11 @@ def check_metric(name: str) -> str:
 
 
 def canonical_bytes(points: Points) -> bytes:
-    """What the ledger hashes: steps, names and values in order, to the bit, without the times."""
-    names = "\n".join([points.names[i] for i in points.name])
-    return b"\n".join(
-        [b"points 1 %d" % len(points.step), points.step.astype("<i8").tobytes(), points.value.astype("<f8").tobytes(), names.encode()]
-    )
+    """What the ledger hashes: steps, names and values in order, to the bit; without times and what measures time (`perf/`)."""
+    kept = [i for i, at in enumerate(points.name) if not points.names[at].startswith(TIMING)]
+    step, value = points.step[kept].astype("<i8"), points.value[kept].astype("<f8")
+    names = "\n".join([points.names[i] for i in points.name[kept]])
+    return b"\n".join([b"points 1 %d" % len(kept), step.tobytes(), value.tobytes(), names.encode()])
 
 
 def encode(points: Points) -> bytes:
@@ -70,7 +71,7 @@ def encode(points: Points) -> bytes:
     names = pa.DictionaryArray.from_arrays(pa.array(points.name, pa.int32()), pa.array(points.names, pa.string()))
     table = pa.table({"step": points.step, "time": points.time, "name": names, "value": points.value})
     out = BytesIO()
-    pq.write_table(table, out, compression="zstd", use_dictionary=["name", "step"])
+    pq.write_table(table, out, compression="zstd", use_dictionary=["name", "step"], write_page_checksum=True)
     return out.getvalue()
 
 
@@ -79,12 +80,14 @@ def decode(data: bytes, what: str) -> Points:
     import pyarrow.parquet as pq
 
     try:
-        table = pq.read_table(BytesIO(data), columns=["step", "time", "name", "value"])
+        table = pq.read_table(BytesIO(data), columns=["step", "time", "name", "value"], page_checksum_verification=True)
         name = table["name"].combine_chunks()
         name = name if isinstance(name.type, pa.DictionaryType) else name.dictionary_encode()
         step, time, value = (np.array(table[column]) for column in ("step", "time", "value"))
-        return Points(step.astype(np.int64), time, np.array(name.indices, np.int32), value, tuple(name.dictionary.to_pylist()))
-    except (pa.ArrowException, OSError, KeyError, ValueError) as error:
+        return Points(
+            step.astype(np.int64), time, np.array(name.indices, np.int32), value, tuple(name.dictionary.cast(pa.string()).to_pylist())
+        )
+    except (pa.ArrowException, OSError, LookupError, TypeError, ValueError) as error:
         raise Damaged(f"{what} is damaged ({str(error).splitlines()[0]})") from None
 
 

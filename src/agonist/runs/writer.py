@@ -16,22 +16,22 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
-from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
-from agonist.checkpoints import NAME_DIGITS, Damaged, PolicyContent, Tensors, canonical_json, digest, encode_tensors, plain, pretty_json
+from agonist.checkpoints import NAME_DIGITS, PolicyContent, Tensors, canonical_json, digest, encode_tensors, plain, pretty_json
 from agonist.runs import folder, segments
-from agonist.runs.folder import OPEN_POINTS, STATE, CheckpointContent, CheckpointInfo, at
+from agonist.runs.claim import ENDS, claim, event_line, events_name, last_writer, refuse_if_written
+from agonist.runs.folder import OPEN_POINTS, STATE, CheckpointContent, CheckpointInfo, at, now
 from agonist.runs.names import new_id
-from agonist.runs.process import is_alive, this_process
-from agonist.runs.store import Missing, Store, StoreError, check_name, number_of
+from agonist.runs.process import this_process
+from agonist.runs.rollback import ledger_at, newest_whole, roll_back
+from agonist.runs.store import Missing, Store, StoreError, check_name
 
 LIVE_EVERY = 1.0  # seconds between writes of what is not sealed yet
 SUMMARY_EVERY = 5.0  # seconds between heartbeats
 LIVE_SHARE = 20  # writing live points takes at most a 20th of the time
 LOG_PART = 65_536  # bytes after which a log goes on in its next part: nothing can be appended to
-ENDS = ("finished", "interrupted", "failed")
 PACKAGES = ("agonist", "jax", "jaxlib", "numpy")
 
 Policies = Mapping[str, PolicyContent]
@@ -66,7 +66,7 @@ def create(
         run["id"] = new_id()
         if store.put_if_absent(at(run["id"], "run.json"), pretty_json(run)):
             break
-    events = _claim(store, run["id"], 1, "started")
+    events = claim(store, run["id"], 1, "started")
     writer = RunWriter(store, run["id"], 1, folder.first_summary(run), events, keep=keep)
     writer.summarise()
     return writer
@@ -79,18 +79,18 @@ def open_for_resume(store: Store, run_id: str, *, keep: int = 2) -> tuple[RunWri
     is writing is refused, and so is one that a newer Agonist wrote.
     """
     run = folder.read_run(store, run_id)
-    number = _last_writer(store, run_id)
-    _refuse_if_written(store, run_id, run, number)
+    number = last_writer(store, run_id)
+    refuse_if_written(store, run_id, run, number)
     warnings: list[str] = []
     infos = folder.checkpoints(store, run_id, warnings.append)
-    content = _newest_whole(store, run_id, infos, warnings)
+    content = newest_whole(store, run_id, infos, warnings)
     info = content.info if content else None
     kept = infos[: infos.index(info) + 1] if info else []
-    ledger = _ledger_at(store, run_id, info, warnings)
+    ledger = ledger_at(store, run_id, info, warnings)
     step = info.step if info else 0
-    events = _claim(store, run_id, number + 1, "resumed", step=step)
-    _roll_back(store, run_id, info, kept, ledger)
-    summary = {**run["summary"], **this_process(), "status": "running", "steps": step}
+    events = claim(store, run_id, number + 1, "resumed", step=step)
+    roll_back(store, run_id, info, kept, ledger)
+    summary = {**folder.first_summary(run), **run["summary"], **this_process(), "status": "running", "steps": step}
     writer = RunWriter(store, run_id, number + 1, summary, events, keep=keep, warnings=warnings)
     writer._continue(content, kept, ledger)
     return writer, content
@@ -145,8 +145,8 @@ class RunWriter:
         self._next_summary = time.monotonic() + SUMMARY_EVERY
 
     def event(self, kind: str, **data: Any) -> None:
-        self._events += _event(kind, data)
-        self.store.replace(self._at(_events_name(self.number)), self._events)
+        self._events += event_line(kind, data)
+        self.store.replace(self._at(events_name(self.number)), self._events)
 
     def log(self, text: str) -> None:
         if len(self._log) > LOG_PART:
@@ -197,9 +197,8 @@ class RunWriter:
             files[f"{home}/{OPEN_POINTS}"] = segments.encode(segments.points_of(self._rows))
         paths, policy_files = self._place(home, [policies, best or {}])
         files |= policy_files
-        with ThreadPoolExecutor(4) as pool:  # a disk takes several at once: a quarter of the wait for it
-            list(pool.map(lambda file: self.store.replace(self._at(file), files[file]), files))
-        lines = [*self._pending] if interim else [*self._seal(step), _line(step, "checkpoint", sha256)]
+        lines, segment = ([*self._pending], {}) if interim else self._seal(step)
+        self._write({**files, **segment})
         info = CheckpointInfo(
             name=name,
             sha256=sha256,
@@ -209,7 +208,7 @@ class RunWriter:
             resumable=True,
             segments=self._segments + (not interim and bool(self._rows)),
             ledger=len(self._ledger),
-            lines=tuple(lines),
+            lines=tuple(lines if interim else [*lines, _line(step, "checkpoint", sha256)]),
             facts=plain(facts, "facts"),
             policies=paths[0],
             best=paths[1],
@@ -218,7 +217,7 @@ class RunWriter:
         )
         self._renew(info)
         if not interim:
-            self._commit(lines)
+            self._commit(info.lines)
         self._retire()
         self.summarise(steps=int(step), checkpoint={"name": name, "step": int(step)})
         return name
@@ -231,7 +230,8 @@ class RunWriter:
         if status == "finished":
             last = self.checkpoints[-1] if self.checkpoints else None
             step = max((row[0] for row in self._rows), default=last.step if last else 0)
-            lines = self._seal(step)
+            lines, segment = self._seal(step)
+            self._write(segment)
             if last and last.interim:
                 lines.append(_line(last.step, "checkpoint", last.sha256))
             self._commit(lines)
@@ -248,7 +248,7 @@ class RunWriter:
 
     def _still_ours(self) -> None:
         with suppress(Missing):
-            self.store.get(self._at(_events_name(self.number + 1)), 0, 0)
+            self.store.get(self._at(events_name(self.number + 1)), 0, 0)
             raise StoreError(f"run {self.id} was taken over by another process; this one writes it no more")
 
     def _continue(self, content: CheckpointContent | None, kept: Sequence[CheckpointInfo], ledger: Sequence[bytes]) -> None:
@@ -295,13 +295,17 @@ class RunWriter:
         known = {file: record for path, of_it in self._policies.values() if path in _values(paths) for file, record in of_it.items()}
         return {file: record for file, record in known.items() if file not in files}
 
-    def _seal(self, step: int) -> list[Mapping[str, Any]]:
-        """Write the points so far as the next segment. The ledger's lines since the last seal."""
+    def _write(self, files: Mapping[str, bytes]) -> None:
+        with ThreadPoolExecutor(4) as pool:  # a disk takes several at once: a quarter of the wait for it
+            list(pool.map(lambda file: self.store.replace(self._at(file), files[file]), files))
+
+    def _seal(self, step: int) -> tuple[list[Mapping[str, Any]], dict[str, bytes]]:
+        """(the ledger's lines since the last seal, the points since then as the next segment's file)"""
         if not self._rows:
-            return [*self._pending]
+            return [*self._pending], {}
         points = segments.points_of(self._rows)
-        self.store.replace(self._at("metrics", f"{self._segments + 1:06d}{segments.SUFFIX}"), segments.encode(points))
-        return [*self._pending, _line(step, "segment", digest(segments.canonical_bytes(points)))]
+        line = _line(step, "segment", digest(segments.canonical_bytes(points)))
+        return [*self._pending, line], {f"metrics/{self._segments + 1:06d}{segments.SUFFIX}": segments.encode(points)}
 
     def _commit(self, lines: Sequence[Mapping[str, Any]]) -> None:
         """What was sealed is behind us. Memory first: where the ledger cannot be written now, its next write holds all of it."""
@@ -313,10 +317,11 @@ class RunWriter:
 
     def _retire(self) -> None:
         """Old checkpoints let their state go: first marked, then removed. Their policies stay."""
-        whole = [info for info in self.checkpoints if info.resumable]
-        best = folder.best_step(whole[-1].facts)
-        for info in whole[: -self.keep]:
-            if info.step != best:
+        regular = [info.name for info in self.checkpoints if info.resumable and not info.interim]
+        kept = {*regular[-self.keep :], self.checkpoints[-1].name}  # an interim one takes no regular one's place
+        best = folder.best_step(self.checkpoints[-1].facts)
+        for info in self.checkpoints:
+            if info.resumable and info.name not in kept and info.step != best:
                 states = {f"checkpoints/{info.name}/{file}" for file in (STATE, OPEN_POINTS)}
                 self._renew(replace(info, resumable=False, files={file: r for file, r in info.files.items() if file not in states}))
                 for file in states:
@@ -335,10 +340,6 @@ class RunWriter:
             name = self._at("logs", f"{self.number:06d}-{self._log_part:06d}.log")
             self.store.replace(name, self._log.encode(), durable=False)
             self._log_dirty = False
-
-
-def now() -> str:
-    return datetime.now(UTC).isoformat(timespec="milliseconds")
 
 
 def _identity(step: int, update: int, state_bytes: bytes, policies: Policies) -> dict[str, Any]:
@@ -367,89 +368,3 @@ def _machine() -> dict[str, Any]:
     with suppress(OSError), open("/proc/cpuinfo") as file:
         model = next((line.partition(":")[2].strip() for line in file if line.startswith("model name")), model)
     return {"system": f"{platform.system()} {platform.release()}", "cpus": os.cpu_count(), "cpu": model}
-
-
-# who writes
-
-
-def _events_name(number: int) -> str:
-    return f"events/{number:06d}.jsonl"
-
-
-def _event(kind: str, data: Mapping[str, Any]) -> bytes:
-    return canonical_json({"time": now(), "kind": kind, **plain(data, kind, nan="null")}) + b"\n"
-
-
-def _last_writer(store: Store, run_id: str) -> int:
-    return max((number_of(name, ".jsonl") for name in store.list(at(run_id, "events/"))), default=0)
-
-
-def _claim(store: Store, run_id: str, number: int, kind: str, **data: Any) -> bytes:
-    """Become the run's writer of that number, and return its events so far; of two that try, one wins."""
-    events = _event(kind, {**data, **this_process()})
-    if not store.put_if_absent(at(run_id, _events_name(number)), events):
-        raise StoreError(f"run {run_id} was taken up by another process a moment ago")
-    return events
-
-
-def _refuse_if_written(store: Store, run_id: str, run: Mapping[str, Any], number: int) -> None:
-    events = folder.read_lines(store, at(run_id, _events_name(number)), on_problem=lambda _: None)
-    process = {key: (events[0] if events else run.get("process", {})).get(key) for key in ("host", "pid", "started")}
-    if (events and events[-1].get("kind") in ENDS) or process == this_process():
-        return
-    heard = max(
-        folder.seconds(stamp) for stamp in (run.get("created"), run["summary"].get("updated"), events[0]["time"] if events else None)
-    )
-    if is_alive(process, heard):
-        raise ValueError(
-            f"run {run_id} is being written by process {process['pid']} on {process['host']}"
-            f" (last heard of {max(time.time() - heard, 0):.0f} s ago); stop that one first"
-        )
-
-
-# going back
-
-
-def _newest_whole(store: Store, run_id: str, infos: Sequence[CheckpointInfo], warnings: list[str]) -> CheckpointContent | None:
-    """The newest checkpoint that verifies; those that do not are told of in `warnings`."""
-    for info in reversed(infos):
-        if info.resumable:
-            try:
-                return folder.read_checkpoint(store, run_id, info)
-            except Damaged as problem:
-                warnings.append(f"checkpoint {info.name} (step {info.step:,}) is passed over: {problem}")
-    if infos or warnings:
-        why = "; ".join(warnings) or "none holds its state"
-        raise Damaged(f"run {run_id} has no checkpoint that it could resume from: {why}. Its metrics and policies are there")
-    return None
-
-
-def _ledger_at(store: Store, run_id: str, info: CheckpointInfo | None, warnings: list[str]) -> list[bytes]:
-    """The ledger's lines as they were with that checkpoint."""
-    if info is None:
-        return []
-    lines: list[bytes] = []
-    with suppress(Missing):
-        lines = store.get(at(run_id, "ledger.jsonl")).splitlines(keepends=True)[: info.ledger]
-    if len(lines) < info.ledger:
-        warnings.append(f"the ledger of run {run_id} has lost lines: {len(lines)} of {info.ledger} are there")
-    return lines + ([] if info.interim else [canonical_json(line) + b"\n" for line in info.lines])
-
-
-def _roll_back(store: Store, run_id: str, info: CheckpointInfo | None, kept: Sequence[CheckpointInfo], ledger: Sequence[bytes]) -> None:
-    """Take away what came after that checkpoint: other checkpoints' marks and states, points, transcripts, lines."""
-    whole = {known.name for known in kept}
-    with_state = {known.name for known in kept if known.resumable}
-    for name in [*store.folders(at(run_id, "checkpoints/"))]:
-        gone = ["checkpoint.json"] * (name not in whole) + [STATE, OPEN_POINTS] * (name not in with_state)
-        for file in gone:
-            store.delete(at(run_id, "checkpoints", name, file))
-    store.delete(at(run_id, "metrics", segments.LIVE))
-    for number, name in sorted(segments.sealed(store, at(run_id, "metrics/")).items(), reverse=True):
-        if number > (info.segments if info else 0):
-            store.delete(name)
-    for name in [*store.list(at(run_id, "evaluations/"))]:
-        step = name.rpartition("/")[2].partition("-")[0]
-        if step.isdecimal() and int(step) > (info.step if info else 0):
-            store.delete(name)
-    store.replace(at(run_id, "ledger.jsonl"), b"".join(ledger))

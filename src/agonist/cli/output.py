@@ -1,0 +1,132 @@
+"""What leaves the command line: one JSON object or a picture on stdout, everything else on stderr."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, redirect_stdout
+from typing import Any, TextIO
+
+from rich.console import Console
+from rich.text import Text
+
+PIPED_WIDTH = 160  # columns where nobody's terminal says how many
+
+
+def prepare_streams() -> None:
+    """A character that the terminal's encoding lacks is replaced, not an error."""
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="replace")
+
+
+def console(stream: TextIO | None = None) -> Console:
+    """A console on stdout, or on the stream given. Where it is no terminal, tables are not squeezed."""
+    stream = stream or sys.stdout
+    width = None if stream.isatty() or "COLUMNS" in os.environ else PIPED_WIDTH
+    return Console(file=stream, width=width, highlight=False, emoji=False)
+
+
+def is_plain(stream: TextIO) -> bool:
+    """Whether only ASCII can be written."""
+    return "utf" not in (getattr(stream, "encoding", None) or "").lower()
+
+
+def complain(sentence: str) -> None:
+    """One sentence on stderr."""
+    console(sys.stderr).print(Text.assemble(("agonist: ", "bold red"), sentence), soft_wrap=True)
+
+
+def note(sentence: str) -> None:
+    console(sys.stderr).print(Text(sentence, style="dim"), soft_wrap=True)
+
+
+@contextmanager
+def working(as_json: bool) -> Iterator[None]:
+    """While the work goes on under --json, whatever a program prints goes to stderr: stdout is for the object alone."""
+    if not as_json:
+        yield
+        return
+    with redirect_stdout(sys.stderr):
+        yield
+
+
+def show(result: Mapping[str, Any], as_json: bool, picture: Callable[[Console], None]) -> None:
+    """The result, once."""
+    if as_json:
+        print(json.dumps(plain(result), allow_nan=False, indent=2 if sys.stdout.isatty() else None, ensure_ascii=False))
+    else:
+        picture(console())
+
+
+def plain(value: Any) -> Any:
+    """As JSON can say it: numbers that are none become null."""
+    if isinstance(value, Mapping):
+        return {str(key): plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(item) for item in value]
+    if hasattr(value, "tolist"):  # numpy's numbers and arrays
+        return plain(value.tolist())
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value if value is None or isinstance(value, str | int | float | bool) else str(value)
+
+
+# how things are said
+
+
+def number(value: float | None) -> str:
+    """Three or four digits that matter."""
+    if value is None or not math.isfinite(value):
+        return "-"
+    size = abs(value)
+    if size != 0 and not 0.001 <= size < 1e6:
+        return f"{value:.1e}".replace("e+0", "e").replace("e-0", "e-")
+    return f"{value:,.0f}" if size >= 1000 else f"{value:.3g}" if size < 0.1 else f"{value:.3f}" if size < 10 else f"{value:.1f}"
+
+
+def interval(mean: float | None, low: float | None, high: float | None) -> str:
+    """`0.97 [0.95, 0.99]`."""
+    if mean is None or not math.isfinite(mean):
+        return "-"
+    if low is None or high is None or not (math.isfinite(low) and math.isfinite(high)):
+        return f"{_two(mean)}"
+    return f"{_two(mean)} [{_two(low)}, {_two(high)}]"
+
+
+def _two(value: float) -> str:
+    return f"{value:.2f}" if abs(value) < 100 else f"{value:,.1f}"
+
+
+def duration(seconds: float) -> str:
+    """`0:42`, `3:07:20`."""
+    whole = max(0, round(seconds))
+    hours, rest = divmod(whole, 3600)
+    return f"{hours}:{rest // 60:02d}:{rest % 60:02d}" if hours else f"{rest // 60}:{rest % 60:02d}"
+
+
+def age(seconds: float) -> str:
+    """`5 s`, `12 min`, `3 h`, `9 d`."""
+    for size, unit in ((86400, "d"), (3600, "h"), (60, "min")):
+        if seconds >= size:
+            return f"{seconds / size:.0f} {unit}"
+    return f"{max(0.0, seconds):.0f} s"
+
+
+def count(value: float) -> str:
+    """`400k`, `1.2M`: for axes."""
+    for size, unit in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
+        if abs(value) >= size:
+            return f"{value / size:.3g}{unit}"
+    return f"{value:.3g}"
+
+
+def size(byte_count: float) -> str:
+    for unit in ("B", "kB", "MB", "GB"):
+        if byte_count < 1000:
+            return f"{byte_count:.0f} {unit}" if unit == "B" or byte_count >= 100 else f"{byte_count:.1f} {unit}"
+        byte_count /= 1000
+    return f"{byte_count:.1f} TB"

@@ -1,0 +1,118 @@
+import numpy as np
+import pytest
+
+from agonist import runs
+from agonist.checkpoints import PolicyContent, write_policy
+from agonist.runs import writer
+from agonist.runs.store import DirectoryStore
+
+IDS = ["20260101-000000-calm-heron", "20260101-000001-wise-otter", "20260202-000000-calm-otter"]
+
+
+def policy(value, role="agents"):
+    return PolicyContent({"role": role}, {"x": np.full(3, value, np.float32)})
+
+
+@pytest.fixture
+def store(tmp_path, monkeypatch):
+    """Three runs; the first with two checkpoints, the second of two roles, the third without any."""
+    ids = iter(IDS)
+    monkeypatch.setattr(writer, "new_id", lambda: next(ids))
+    store = DirectoryStore(tmp_path / "store")
+    one, two, _ = (runs.create(store, "train", {}, argv=[]) for _ in IDS)
+    for step in (10, 20):
+        one.checkpoint(step, step, {}, {"best": {"step": 10}}, {"agents": policy(step)}, best={"agents": policy(10)})
+    two.checkpoint(5, 5, {}, {}, {"prey": policy(1, "prey"), "predator": policy(2, "predator")})
+    return store
+
+
+@pytest.mark.parametrize("text", [IDS[0], "calm-heron", "20260101-000000", "20260101-000000-c"])
+def test_a_run_is_found_by_any_text_that_means_one(store, text):
+    assert runs.find_run(store, text) == IDS[0]
+
+
+def test_the_latest_run_is_the_newest(store):
+    assert runs.find_run(store, "latest") == IDS[2]
+
+
+def test_a_run_is_found_by_the_path_of_its_folder(store, tmp_path, monkeypatch):
+    assert runs.find_run(store, f"{store.url}/runs/{IDS[1]}") == IDS[1]
+    monkeypatch.chdir(tmp_path / "store" / "runs")
+    assert runs.find_run(store, f"./{IDS[1]}/") == IDS[1]
+    with pytest.raises(ValueError, match=f"is not in the store .*; use --store {store.url}"):
+        runs.find_run(DirectoryStore(tmp_path / "other"), IDS[1])
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("calm-heran", f"no run 'calm-heran' in the store .*did you mean {IDS[0]}"),
+        ("2026", "means 3 runs: 2026.*say more"),
+        ("zzzz", f"the newest is {IDS[2]}"),
+        ("", "no run ''"),
+    ],
+)
+def test_a_run_that_is_not_found_is_said_with_the_nearest(store, text, words, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ValueError, match=words):
+        runs.find_run(store, text)
+
+
+def test_an_empty_store_says_so(tmp_path):
+    with pytest.raises(ValueError, match="holds no runs yet"):
+        runs.find_run(DirectoryStore(tmp_path), "calm-heron")
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("calm-heron", 10),
+        ("calm-heron@best", 10),
+        ("calm-heron@last", 20),
+        ("calm-heron@20", 20),
+        (f"{IDS[0]}@10:agents", 10),
+        (policy(20).name, 20),
+        (policy(20).name[:6], 20),
+    ],
+)
+def test_a_policy_is_found(store, text, expected):
+    assert runs.find_policy(store, text).name == policy(expected).name
+
+
+def test_a_policy_is_found_by_path_also_outside_the_store(store, tmp_path):
+    path = write_policy(tmp_path / "odd@dir:x", policy(99))
+    assert runs.find_policy(store, str(path)).name == policy(99).name
+    assert runs.find_policy(store, f"{store.url}/runs/{IDS[0]}").name == policy(10).name
+
+
+def test_a_run_of_several_roles_wants_one_named(store):
+    assert set(runs.run_policies(store, IDS[1])) == {"prey", "predator"}
+    assert runs.find_policy(store, "wise-otter:prey").name == policy(1, "prey").name
+    assert runs.find_policy(store, "wise-otter@last:predator").name == policy(2, "predator").name
+    with pytest.raises(ValueError, match=f"policies for prey, predator; say which, as in {IDS[1]}@best:prey"):
+        runs.find_policy(store, "wise-otter")
+    with pytest.raises(ValueError, match="not for 'shark'"):
+        runs.find_policy(store, "wise-otter:shark")
+
+
+def test_a_policy_that_is_not_found_is_said(store):
+    with pytest.raises(ValueError, match=r"no run 'abcdef1'.*A policy is a folder, a hash"):
+        runs.find_policy(store, "abcdef1")
+    with pytest.raises(ValueError, match="has no checkpoint yet"):
+        runs.find_policy(store, "calm-otter")
+    with pytest.raises(ValueError, match="has no checkpoint 15"):
+        runs.find_policy(store, "calm-heron@15")
+
+
+def test_a_damaged_policy_in_the_store_is_said(store):
+    name = next(name for name in store.list("runs/") if name.endswith(f"{policy(20).name}/tensors.safetensors"))
+    store.replace(name, store.get(name)[:-2])
+    with pytest.raises(ValueError, match="not what its name says"):
+        runs.find_policy(store, policy(20).name)
+
+
+def test_several_policies_of_one_beginning_are_said(store):
+    for i in range(2):
+        store.replace(f"runs/{IDS[2]}/checkpoints/c/policies/abcdef{i}0000000000000/spec.json", b"{}")
+    with pytest.raises(ValueError, match="'abcdef' means 2 policies"):
+        runs.find_policy(store, "abcdef")
