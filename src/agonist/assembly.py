@@ -34,6 +34,10 @@ class Assembly(NamedTuple):
 def assemble(spec: Spec, find: Find) -> Assembly:
     """All that training needs."""
     env = envs.make(spec.env, **spec.options)
+    known = [role.name for role in env.spec.roles]
+    for name in spec.roles:
+        if name not in known:
+            raise ValueError(f"{env.spec.name} has no role {name!r} for roles.{name}{nearest(name, known)}")
     lay = loop.layout(spec.train.shards) if isinstance(env, Env) else loop.Layout(tuple(jax.devices()[:1]), spec.train.shards)
     seated = seat(env.spec, spec.players, find, lambda role: trainee(spec, role, lay.axes))
     buffers = tuple(make_buffer(group.algorithm.plan) if group.trains else None for group in seated.line_up)

@@ -34,7 +34,7 @@ NO_LIMIT = 10_000  # steps after which an evaluation episode of an environment w
 class TrainConfig:
     envs: int = option(32, "environments that play at once", source="Mava's default, 16 x 2", span=(1, None))
     shards: int = option(
-        2, "parts that average their gradients; on devices of their own where there are", source="Mava's update_batch_size"
+        2, "parts that average their gradients; on devices of their own where there are", source="Mava's update_batch_size", span=(1, None)
     )
     eval_every: int = option(8, "updates between evaluations, counted from the run's beginning", unit="updates", span=(1, None))
     eval_episodes: int = option(

@@ -75,7 +75,7 @@ def convert(key: str, value: Any, kind: Any, field: Field[Any]) -> Any:
     out = _as(key, value, inner[0])
     choices = field.metadata.get("choices")
     if choices and out not in choices:
-        raise ValueError(f"{key} is one of {', '.join(map(str, choices))}, got {value!r}{nearest(str(value), map(str, choices))}")
+        raise ValueError(f"{key} is one of {', '.join(map(str, choices))}, got {value!r}")
     low, high = field.metadata.get("span") or (None, None)
     for number in out if isinstance(out, tuple) else (out,):
         if (low is not None and not number >= low) or (high is not None and not number <= high):

@@ -68,7 +68,7 @@ def resolve(given: Mapping[str, Any]) -> Spec:
         by_role.setdefault(role, {})[key] = value
     config = algos.configure(algo, {key: value for key, value in given.items() if key in algo_keys})
     train = fill(TrainConfig, {key: value for key, value in given.items() if key in train_keys}, "training")
-    return Spec(algo, env, steps, seed, config, train, options, by_role, {seat: who(who) for seat, who in players.items()})
+    return Spec(algo, env, steps, seed, config, train, options, by_role, {seat: who(player) for seat, player in players.items()})
 
 
 def for_role(spec: Spec, role: str) -> tuple[str, Any]:

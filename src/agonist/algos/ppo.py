@@ -107,7 +107,7 @@ def make_ppo(config: PPOConfig, role: Role, axes: tuple[str, ...] = ()) -> Algor
     def values(params: Tree, timestep: TimeStep, memory: Tree) -> tuple[Tree, Array]:
         seen = _critic_sees(config, role, timestep.obs, timestep.state)
         after, out = nets.critic.step(params["critic"], memory["critic"], _seen(params, "critic", seen))
-        return after, out[..., 0]
+        return after, out[0]
 
     def act(params: Tree, timestep: TimeStep, memory: Tree, key: Array) -> tuple[Array, Tree, Tree]:
         after, out = outputs(params, timestep, memory)
@@ -166,17 +166,13 @@ def _nets(config: PPOConfig, role: Role) -> Nets:
 
 
 def _init(nets: Nets, config: PPOConfig, role: Role, key: Array) -> PPOState:
-    def drawn(key: Array) -> tuple[Tree, Tree, Tree]:
-        key_actor, key_critic = jax.random.split(key)
-        params = {"actor": nets.actor.init(key_actor), "critic": nets.critic.init(key_critic)}
-        critic_shape = role.state_shape if config.critic == "state" else role.obs.shape
-        moments = {"actor": normalise.init(role.obs.shape), "critic": normalise.init(critic_shape)}
-        return params, {name: ADAM.init(tree) for name, tree in params.items()}, moments if config.normalise_obs else {}
-
+    key_actor, key_critic = jax.random.split(key)
+    params = {"actor": nets.actor.init(key_actor), "critic": nets.critic.init(key_critic)}
+    critic_shape = role.state_shape if config.critic == "state" else role.obs.shape
+    moments = {"actor": normalise.init(role.obs.shape), "critic": normalise.init(critic_shape)} if config.normalise_obs else {}
     given = {f.name: getattr(config, f.name) for f in fields(config) if f.metadata["traced"]}
     rates = {name: jnp.float32(config.lr if number is None else number) for name, number in given.items()}
-    params, optims, moments = jax.jit(drawn)(key)
-    return PPOState(params, optims, moments, rates, jnp.int32(0))
+    return PPOState(params, {name: ADAM.init(tree) for name, tree in params.items()}, moments, rates, jnp.int32(0))
 
 
 def _seen(params: Tree, who: str, obs: Array) -> Array:
@@ -324,7 +320,7 @@ def _actor_loss(nets: Nets, rates: Mapping[str, Array], part: Samples, carry: Tr
 
 
 def _critic_loss(nets: Nets, config: PPOConfig, rates: Mapping[str, Array], part: Samples, carry: Tree, params: Tree) -> Array:
-    value = nets.critic.unroll(params, carry, part.seen, part.first)[..., 0]
+    value = nets.critic.unroll(params, carry, part.seen, part.first)[0]
     error = jnp.square(value - part.target)
     if config.value_clip:
         held = part.value + jnp.clip(value - part.value, -rates["clip"], rates["clip"])

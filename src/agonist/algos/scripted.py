@@ -21,7 +21,7 @@ def make_random(role: Role) -> Algorithm:
         if isinstance(space, Box):
             return jax.random.uniform(key, (*batch, *space.shape), minval=space.low, maxval=space.high), (), carry
         dist = distributions.for_space(space)
-        return dist.sample(key, jnp.zeros((*batch, dist.width)), timestep.legal), (), carry
+        return dist.sample(key, jnp.zeros((dist.width, *batch)), timestep.legal), (), carry
 
     def greedy(params: Tree, timestep: TimeStep, carry: Tree) -> tuple[Array, Tree]:
         raise ValueError("random play has no greedy form: evaluate it sampled")

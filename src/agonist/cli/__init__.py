@@ -7,6 +7,7 @@ on stderr; `AGONIST_TRACE=1` shows the trace as well.
 
 from __future__ import annotations
 
+import difflib
 import os
 import sys
 import traceback
@@ -84,11 +85,10 @@ def main(argv: Sequence[str] | None = None) -> int:
 def told(error: BaseException) -> tuple[int, str]:
     """The exit code of what was raised, and the sentence that says it."""
     if isinstance(error, click.exceptions.NoArgsIsHelpError):
-        print(error.format_message(), file=sys.stderr)
+        typer.echo(error.format_message(), err=True)
         return 2, ""
     if isinstance(error, click.exceptions.ClickException):
-        context = getattr(error, "ctx", None)
-        return 2, error.format_message() + (f" See {context.command_path} --help." if context else "")
+        return 2, _usage(error)
     if isinstance(error, KeyboardInterrupt | typer.Abort) or type(error).__name__ == "Interrupted":
         return 130, str(error) or "stopped"
     if _is_ours(error, "TrainingFailed", "StoreError", "Missing", "Damaged", "Newer"):
@@ -103,13 +103,28 @@ def told(error: BaseException) -> tuple[int, str]:
     return 1, f"{type(error).__name__}{': ' * bool(first)}{first} (run with AGONIST_TRACE=1 for the trace)"
 
 
+def _usage(error: click.exceptions.ClickException) -> str:
+    """What the parser refused, and where to look."""
+    context = getattr(error, "ctx", None)
+    sentence = error.format_message().rstrip(".")
+    if isinstance(error, click.exceptions.NoSuchOption) and context:
+        known = [name for param in context.command.params for name in param.opts if name.startswith("--")]
+        near = difflib.get_close_matches(error.option_name, known, n=1, cutoff=0.7)
+        sentence = f"{error.option_name} is no option here" + (f", did you mean {near[0]}?" if near else "")
+        if any(param.metavar and "KEY=VALUE" in param.metavar for param in context.command.params):
+            sentence += f"; a key is written without dashes, {error.option_name.lstrip('-')}=VALUE"
+    return sentence + (f"; see {context.command_path} --help" if context else "")
+
+
 def _is_ours(error: BaseException, *names: str) -> bool:
     """By name, so that the modules that define them need not be imported to tell."""
     return any(kind.__name__ in names and kind.__module__.startswith("agonist.") for kind in type(error).__mro__)
 
 
 def _is_from_below(error: BaseException) -> bool:
-    """Whether a library raised it: then nobody's words were wrong."""
+    """Whether a library raised it: then nobody's words were wrong. Jax takes its own frames out of a trace, and says so."""
+    if any("JAX has removed" in note for note in getattr(error, "__notes__", ())):
+        return True
     last = error.__traceback__
     while last and last.tb_next:
         last = last.tb_next

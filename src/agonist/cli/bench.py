@@ -24,15 +24,16 @@ def bench(
     # training on this machine, as JSON
     agonist bench train --json
     """
-    devices.prepare()
     from agonist import bench as measurements
 
     if name is None:
         table = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
-        for known, about in measurements.BENCHES.items():
+        for known, about in measurements.NAMES.items():
             table.add_row(f"[bold]{known}[/bold]", about)
-        output.show({"benches": dict(measurements.BENCHES)}, as_json, lambda out: out.print(table))
+        output.show({"benches": dict(measurements.NAMES)}, as_json, lambda out: out.print(table))
         return
+    if name != "start":  # its processes are as a user's: they prepare themselves
+        devices.prepare()
     with output.working(as_json):
         result = measurements.run(name, list(keys or []))
     output.show(result, as_json, lambda out: out.print_json(data=output.plain(result)))

@@ -53,9 +53,9 @@ def train(
     agonist train ppo lbf:2s-8x8-2p-2f-coop --steps 4e5 --seed 1
 
     # other keys; a list is written without spaces
-    agonist train mappo lbf:15x15-4p-3f lr=3e-4 hidden=[64,64] env.sight=2 --steps 1e6
+    agonist train mappo lbf:15x15-4p-3f lr=3e-4 hidden=[64,64] env.sight=2
 
-    # ten seeds and their mean; a random partner, and a rate for one role alone
+    # ten seeds and their mean; a random partner, and one role alone with its rate
     agonist train ppo matrix:rps --seeds 10
     agonist train ppo lighthouse:3x2 players.keeper=random roles.ship.lr=1e-3
 

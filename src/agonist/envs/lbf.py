@@ -100,7 +100,10 @@ def read(scenario: str, options: Options) -> Rules:
         raise ValueError(f"lbf:{scenario} needs a grid of 5x5 or more, a forager and a food")
     if not 1 <= sight <= size:
         raise ValueError(f"lbf:{scenario}: sight is 1 to {size}, got {sight}")
-    most = ((size - 2) ** 2 - agents - 1) // 5
+    open_rows = size - min(2 * food, size - 2)  # at the least: see `_place_foragers`
+    if agents > open_rows * size:
+        raise ValueError(f"lbf:{scenario}: at most {open_rows * size} foragers fit {size}x{size} beside {food} food, got {agents}")
+    most = max(((size - 2) ** 2 - agents - 1) // 5, 0)
     if food > most:
         raise ValueError(f"lbf:{scenario}: {food} food and {agents} foragers do not fit {size}x{size}; at most {most} food would")
     return Rules(size, agents, food, sight, coop, options)

@@ -1,6 +1,6 @@
 """A whole network for a role: torso, perhaps a memory, head; parameters shared by the role's agents or one set each.
 
-`step` acts: observations [B, N, ...] -> outputs [B, N, width]. `unroll` learns: [L, B, N, ...] -> [L, B, N, width], the memory reset
+`step` acts: observations [B, N, ...] -> outputs [width, B, N]. `unroll` learns: [L, B, N, ...] -> [width, L, B, N], the memory reset
 where a sequence begins anew (`first` [L, B]). Without a memory the two are the same function and the carry is ().
 """
 
@@ -42,11 +42,11 @@ class Shape:
 
 
 class Stack(NamedTuple):
-    """A network of rows [..., F], before agents come into it."""
+    """A network of rows, before agents come into it. Features first: x [F, rows] (pixels [rows, H, W, C]), h [H, rows] or ()."""
 
     init: Callable[[Generator, tuple[int, ...]], Any]
-    step: Callable[[Any, Any, Array], tuple[Any, Array]]  # params, h [rows, H] or (), x [rows, ...]
-    unroll: Callable[[Any, Any, Array, Array], Array]  # params, h, xs [L, rows, ...], first [L, rows]
+    step: Callable[[Any, Any, Array], tuple[Any, Array]]  # params, h, x -> h, outputs [width, rows]
+    unroll: Callable[[Any, Any, Array, Array], Array]  # params, h, xs [F, L * rows], first [L, rows] -> [width, L * rows]
 
 
 def make_network(shape: Shape, inputs: tuple[int, ...], width: int, head_scale: float) -> Network:
@@ -54,13 +54,6 @@ def make_network(shape: Shape, inputs: tuple[int, ...], width: int, head_scale: 
     pixels = shape.torso == "cnn"
     stack = _recurrent(shape, width, head_scale) if shape.memory else _feedforward(shape, width, head_scale)
     row = inputs if pixels else (prod(inputs) + (shape.agents if identified else 0),)
-    n = len(shape.seats)
-
-    def prepared(x: Array, lead: int) -> Array:
-        if pixels:
-            return x
-        x = x.reshape(*x.shape[:lead], prod(inputs))
-        return heads.agent_id(x, shape.seats, shape.agents) if identified else x
 
     def init(key: Array) -> Any:
         if shape.share:
@@ -68,39 +61,53 @@ def make_network(shape: Shape, inputs: tuple[int, ...], width: int, head_scale: 
         return from_key(key, lambda rng: stacked(rng, shape.agents, lambda rng: stack.init(rng, row)))
 
     def carry(batch: int) -> Any:
-        return jnp.zeros((batch, n, shape.memory)) if shape.memory else ()
+        return jnp.zeros((batch, len(shape.seats), shape.memory)) if shape.memory else ()
+
+    def by_rows(x: Array) -> Array:
+        """[..., N, *inputs] as a stack takes it."""
+        if pixels:
+            return x.reshape(-1, *inputs)
+        agents = x.shape[x.ndim - len(inputs) - 1]
+        x = x.reshape(-1, agents, prod(inputs)).transpose(2, 0, 1)
+        return (heads.agent_id(x, shape.seats, shape.agents) if identified else x).reshape(row[0], -1)
 
     def step(params: Any, h: Any, x: Array) -> tuple[Any, Array]:
-        x = prepared(x, 2)
-        if not shape.share:
-            return jax.vmap(stack.step, in_axes=(0, 1, 1), out_axes=(1, 1))(_held(params, shape), h, x)
-        h, y = stack.step(params, jax.tree.map(_rows, h), _rows(x))
-        seated = (x.shape[0], n, -1)
-        return jax.tree.map(lambda leaf: leaf.reshape(seated), h), y.reshape(seated)
+        lead = x.shape[:2]
+        h, y = stack.step(params, jax.tree.map(lambda leaf: leaf.reshape(-1, leaf.shape[-1]).T, h), by_rows(x))
+        return jax.tree.map(lambda leaf: leaf.T.reshape(*lead, -1), h), y.reshape(width, *lead)
 
     def unroll(params: Any, h: Any, xs: Array, first: Array) -> Array:
-        xs = prepared(xs, 3)
-        if not shape.share:
-            held = _held(params, shape)
-            return jax.vmap(stack.unroll, in_axes=(0, 1, 2, None), out_axes=2)(held, h, xs, first)
-        length, batch = first.shape
-        rows = xs.reshape(length, batch * n, *xs.shape[3:])
-        out = stack.unroll(params, jax.tree.map(_rows, h), rows, jnp.repeat(first, n, axis=1))
-        return out.reshape(length, batch, n, width)
+        lead = xs.shape[:3]
+        h = jax.tree.map(lambda leaf: leaf.reshape(-1, leaf.shape[-1]).T, h)
+        return stack.unroll(params, h, by_rows(xs), jnp.repeat(first, lead[2], axis=1)).reshape(width, *lead)
 
-    return Network(init, carry, step, unroll)
+    if shape.share:
+        return Network(init, carry, step, unroll)
+    return Network(init, carry, *_each_by_itself(shape, step, unroll))
 
 
-def _rows(x: Array) -> Array:
-    """[B, N, ...] -> [B * N, ...]."""
-    return x.reshape(-1, *x.shape[2:])
+def _each_by_itself(shape: Shape, step: Callable[..., Any], unroll: Callable[..., Any]) -> tuple[Callable[..., Any], Callable[..., Any]]:
+    """The same functions with parameters [agents, ...], one set an agent."""
 
+    def held(params: Any) -> Any:
+        """Those of the seats played here."""
+        whole = shape.seats == tuple(range(shape.agents))
+        return params if whole else jax.tree.map(lambda leaf: leaf[jnp.array(shape.seats)], params)
 
-def _held(params: Any, shape: Shape) -> Any:
-    """Of every agent's parameters, those of the seats played here."""
-    if shape.seats == tuple(range(shape.agents)):
-        return params
-    return jax.tree.map(lambda leaf: leaf[jnp.array(shape.seats)], params)
+    def step_one(params: Any, h: Any, x: Array) -> tuple[Any, Array]:
+        h, y = step(params, jax.tree.map(lambda leaf: leaf[:, None], h), x[:, None])
+        return jax.tree.map(lambda leaf: leaf[:, 0], h), y[..., 0]
+
+    def unroll_one(params: Any, h: Any, xs: Array, first: Array) -> Array:
+        return unroll(params, jax.tree.map(lambda leaf: leaf[:, None], h), xs[:, :, None], first)[..., 0]
+
+    def step_each(params: Any, h: Any, x: Array) -> tuple[Any, Array]:
+        return jax.vmap(step_one, in_axes=(0, 1, 1), out_axes=(1, 2))(held(params), h, x)
+
+    def unroll_each(params: Any, h: Any, xs: Array, first: Array) -> Array:
+        return jax.vmap(unroll_one, in_axes=(0, 1, 2, None), out_axes=3)(held(params), h, xs, first)
+
+    return step_each, unroll_each
 
 
 def _torso(shape: Shape, hidden: tuple[int, ...]) -> Net:
@@ -111,13 +118,7 @@ def _torso(shape: Shape, hidden: tuple[int, ...]) -> Net:
 
 def _feedforward(shape: Shape, width: int, head_scale: float) -> Stack:
     net = heads.chain(_torso(shape, shape.hidden), heads.head(width, head_scale))
-    return Stack(net.init, lambda p, h, x: (h, net.apply(p, x)), lambda p, h, xs, first: _by_rows(net, p, xs))
-
-
-def _by_rows(net: Net, params: Any, xs: Array) -> Array:
-    """[L, rows, ...] through a net as one axis of rows: a CPU's products are twice as fast on matrices as on more axes."""
-    out = net.apply(params, xs.reshape(-1, *xs.shape[2:]))
-    return out.reshape(*xs.shape[:2], -1)
+    return Stack(net.init, lambda p, h, x: (h, net.apply(p, x)), lambda p, h, xs, first: net.apply(p, xs))
 
 
 def _recurrent(shape: Shape, width: int, head_scale: float) -> Stack:
@@ -126,10 +127,9 @@ def _recurrent(shape: Shape, width: int, head_scale: float) -> Stack:
     after = heads.chain(torso.mlp(shape.hidden[1:], shape.activation), heads.head(width, head_scale))
 
     def init(rng: Generator, inputs: tuple[int, ...]) -> Any:
-        features = (shape.hidden[0],) if shape.hidden else inputs
         return {
             "before": before.init(rng, inputs),
-            "cell": cell.init(rng, features),
+            "cell": cell.init(rng, shape.hidden[:1] or inputs),
             "after": after.init(rng, (shape.memory,)),
         }
 
@@ -138,7 +138,8 @@ def _recurrent(shape: Shape, width: int, head_scale: float) -> Stack:
         return h, after.apply(params["after"], h)
 
     def unroll(params: Any, h: Any, xs: Array, first: Array) -> Array:
-        hs = cell.unroll(params["cell"], h, _by_rows(before, params["before"], xs), first)
-        return _by_rows(after, params["after"], hs)
+        features = before.apply(params["before"], xs)
+        hs = cell.unroll(params["cell"], h, features.reshape(-1, *first.shape), first)
+        return after.apply(params["after"], hs.reshape(shape.memory, -1))
 
     return Stack(init, step, unroll)

@@ -1,6 +1,6 @@
 """What stands at a network's ends: a linear head, nets one after another, agents' identities.
 
-Features [..., F] -> [..., width]. A head's scale of 0.01 makes a first policy nearly uniform, 1.0 is for values (arXiv:2005.12729).
+Features [F, rows] -> [width, rows]. A head's scale of 0.01 makes a first policy nearly uniform, 1.0 is for values (arXiv:2005.12729).
 """
 
 import jax
@@ -25,8 +25,8 @@ def chain(*nets: Net) -> Net:
         params: Params = {}
         for i, net in enumerate(nets):
             params[f"net_{i}"] = net.init(rng, shape)
-            rows = jax.eval_shape(net.apply, params[f"net_{i}"], jax.ShapeDtypeStruct((1, *shape), jnp.float32))
-            shape = rows.shape[1:]
+            one = (1, *shape) if len(shape) > 1 else (*shape, 1)  # pixels come rows first
+            shape = jax.eval_shape(net.apply, params[f"net_{i}"], jax.ShapeDtypeStruct(one, jnp.float32)).shape[:1]
         return params
 
     def apply(params: Params, x: Array) -> Array:
@@ -37,7 +37,8 @@ def chain(*nets: Net) -> Net:
     return Net(init, apply)
 
 
-def agent_id(obs: Array, seats: tuple[int, ...], agents: int) -> Array:
-    """Observations [..., N, F] of the seats of a role of so many agents -> [..., N, F + agents], each with who it is."""
-    identity = jnp.eye(agents, dtype=obs.dtype)[jnp.array(seats)]
-    return jnp.concatenate([obs, jnp.broadcast_to(identity, (*obs.shape[:-1], agents))], axis=-1)
+def agent_id(x: Array, seats: tuple[int, ...], agents: int) -> Array:
+    """Observations [F, ..., N] of the seats of a role of so many agents -> [F + agents, ..., N], each with who it is."""
+    identity = jnp.eye(agents, dtype=x.dtype)[:, jnp.array(seats)]
+    identity = identity.reshape(agents, *[1] * (x.ndim - 2), len(seats))
+    return jnp.concatenate([x, jnp.broadcast_to(identity, (agents, *x.shape[1:]))])

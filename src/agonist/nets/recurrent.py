@@ -1,7 +1,7 @@
 """Recurrent cells: a GRU (arXiv:1406.1078, with cuDNN's place of the reset gate) and a cell that remembers nothing.
 
-`step(params, h [rows, H], x [rows, F]) -> h` for acting, `unroll(params, h0, xs [T, rows, F], first [T, rows]) -> hs [T, rows, H]` for
-learning; h is 0 where `first` begins a sequence. `rows` may be any number of axes.
+`step(params, h [H, rows], x [F, rows]) -> h` for acting, `unroll(params, h0, xs [F, T, rows], first [T, rows]) -> hs [H, T, rows]` for
+learning; h is 0 where `first` begins a sequence.
 
 The unrolled GRU has a backward pass of its own. Everything that does not wait for the memory is one product outside the scans: the
 inputs' before the forward one, and the gradient of the hidden weights after the backward one, where plain differentiation adds up T
@@ -39,18 +39,20 @@ def gru(width: int) -> Cell:
     """Orthogonal weights a gate, biases 0."""
 
     def init(rng: Generator, shape: Shape) -> Params:
-        weights_in = [orthogonal(rng, (shape[-1], width)) for _ in range(3)]
+        weights_in = [orthogonal(rng, (width, shape[-1])) for _ in range(3)]
         weights_hidden = [orthogonal(rng, (width, width)) for _ in range(3)]
         return {
-            "in": {"w": np.concatenate(weights_in, axis=1), "b": zeros(3 * width)},
-            "hidden": {"w": np.concatenate(weights_hidden, axis=1), "b": zeros(width)},  # a bias of the candidate only
+            "in": {"w": np.concatenate(weights_in), "b": zeros(3 * width)},
+            "hidden": {"w": np.concatenate(weights_hidden), "b": zeros(width)},  # a bias of the candidate only
         }
 
     def step(params: Params, h: Array, x: Array) -> Array:
-        return _step(params["hidden"], h, _projected(params, x))[0]
+        return _step(params["hidden"], h, dense(params["in"], x))[0]
 
     def unroll(params: Params, h0: Array, xs: Array, first: Array) -> Array:
-        return _unroll(params["hidden"], h0, _projected(params, xs), first)
+        projected = dense(params["in"], xs.reshape(xs.shape[0], -1)).reshape(-1, *xs.shape[1:])  # one product for all of T
+        hs = _unroll(params["hidden"], h0, jnp.moveaxis(projected, 1, 0), first)
+        return jnp.moveaxis(hs, 0, 1)
 
     return Cell(init, step, unroll)
 
@@ -60,20 +62,16 @@ def identity() -> Cell:
     return Cell(lambda rng, shape: {}, lambda params, h, x: x, lambda params, h0, xs, first: xs)
 
 
-def _projected(params: Params, x: Array) -> Array:
-    return dense(params["in"], x)
-
-
 def _step(hidden: Params, h: Array, projected: Array) -> tuple[Array, Gates]:
-    r_x, z_x, n_x = jnp.split(projected, 3, axis=-1)
-    r_h, z_h, n_h = jnp.split(h @ hidden["w"], 3, axis=-1)
-    r, z, m = jax.nn.sigmoid(r_x + r_h), jax.nn.sigmoid(z_x + z_h), n_h + hidden["b"]
+    r_x, z_x, n_x = jnp.split(projected, 3)
+    r_h, z_h, n_h = jnp.split(hidden["w"] @ h, 3)
+    r, z, m = jax.nn.sigmoid(r_x + r_h), jax.nn.sigmoid(z_x + z_h), n_h + hidden["b"][:, None]
     n = jnp.tanh(n_x + r * m)
     return n + z * (h - n), Gates(r, z, n, m)
 
 
 def _begun(h: Array, first: Array) -> Array:
-    return jnp.where(first[..., None], 0.0, h)
+    return jnp.where(first[..., None, :], 0.0, h)
 
 
 @jax.custom_vjp
@@ -101,14 +99,19 @@ def _backward(saved: Any, d_hs: Array) -> tuple[Params, Array, Array, None]:
         d_n = d_h * (1 - z) * (1 - n * n)
         d_z = d_h * (before - n) * z * (1 - z)
         d_r = d_n * m * r * (1 - r)
-        d_gates = jnp.concatenate([d_r, d_z, d_n * r], axis=-1)
-        return _begun(d_h * z + d_gates @ transposed, begins), (d_gates, d_n)
+        d_gates = jnp.concatenate([d_r, d_z, d_n * r])
+        return _begun(d_h * z + transposed @ d_gates, begins), (d_gates, d_n)
 
     d_h0, (d_gates, d_n) = jax.lax.scan(step, jnp.zeros_like(h0), (d_hs, gates, befores, first), reverse=True)
-    width = d_n.shape[-1]
-    d_w = befores.reshape(-1, width).T @ d_gates.reshape(-1, 3 * width)
-    d_b = jnp.sum(d_gates[..., 2 * width :], axis=tuple(range(first.ndim)))
-    return {"w": d_w, "b": d_b}, d_h0, jnp.concatenate([d_gates[..., : 2 * width], d_n], axis=-1), None
+    width = d_n.shape[1]
+    d_w = _features_first(d_gates) @ _features_first(befores).T
+    d_b = jnp.sum(d_gates[:, 2 * width :], axis=(0, 2))
+    return {"w": d_w, "b": d_b}, d_h0, jnp.concatenate([d_gates[:, : 2 * width], d_n], axis=1), None
+
+
+def _features_first(x: Array) -> Array:
+    """[T, F, rows] -> [F, T * rows]."""
+    return jnp.moveaxis(x, 1, 0).reshape(x.shape[1], -1)
 
 
 _unroll.defvjp(_forward, _backward)

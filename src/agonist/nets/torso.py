@@ -1,4 +1,4 @@
-"""Torsos: observations [..., *shape] -> features [..., width]. A multi-layer perceptron, and convolutions for pixels [..., H, W, C].
+"""Torsos: a multi-layer perceptron, [features, rows] -> [width, rows], and convolutions, pixels [rows, H, W, C] -> [width, rows].
 
 Orthogonal weights of scale sqrt(2), biases 0 (arXiv:2005.12729).
 """
@@ -53,13 +53,10 @@ def cnn(channels: tuple[int, ...] = (16, 32), width: int = 128, activation: str 
         return params
 
     def apply(params: Params, x: Array) -> Array:
-        lead = x.shape[:-3]
-        x = x.reshape(-1, *x.shape[-3:])  # a convolution takes exactly one axis of rows
         for i in range(len(channels)):
             layer = params[f"conv_{i}"]
             x = jax.lax.conv_general_dilated(x, layer["w"], (stride, stride), "SAME", dimension_numbers=("NHWC", "HWIO", "NHWC"))
             x = act(x + layer["b"])
-        x = act(layers.dense(params["dense"], x.reshape(x.shape[0], -1)))
-        return x.reshape(*lead, width)
+        return act(layers.dense(params["dense"], x.reshape(x.shape[0], -1).T))
 
     return Net(init, apply)

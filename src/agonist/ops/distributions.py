@@ -1,7 +1,7 @@
 """Distributions over actions, made from a network's raw outputs: masked categorical, several of them, tanh-Gaussian, Gaussian.
 
-`for_space(space)` -> `Distribution`, whose functions take outputs [..., width], legal [..., A] (or None) and actions [..., *shape],
-and give actions or [...]; so a policy gradient has one code path for every space. An action that is not legal has probability
+`for_space(space)` -> `Distribution`, whose functions take outputs [width, ...] (features first, as networks give them), legal [..., A]
+(or None) and actions [..., *shape], and give actions or [...]; so a policy gradient has one code path for every space. An action that is not legal has probability
 exactly 0 and is never drawn. The tanh-Gaussian's log-probability is the change of variables of SAC (arXiv:1801.01290, appendix C).
 """
 
@@ -21,7 +21,7 @@ STD_MIN = 1e-3
 
 
 class Distribution(NamedTuple):
-    """Functions of a network's outputs [..., width] and of what is legal."""
+    """Functions of a network's outputs [width, ...] and of what is legal."""
 
     sample: Callable[[Array, Array, Array | None], Array]  # key, outputs, legal -> actions
     log_prob: Callable[[Array, Array | None, Array], Array]  # outputs, legal, actions -> [...]
@@ -47,22 +47,22 @@ def for_space(space: Space) -> Distribution:
 
 def categorical_sample(key: Array, logits: Array, legal: Array | None) -> Array:
     """One uniform number a draw, and the inverse of the cumulated probabilities: 2.4 x as fast as Gumbel's trick on a CPU."""
-    return _draw(jax.random.uniform(key, logits.shape[:-1]), logits, legal)
+    return _draw(jax.random.uniform(key, logits.shape[1:]), logits, legal)
 
 
 def categorical_log_prob(logits: Array, legal: Array | None, actions: Array) -> Array:
-    log_probs = jax.nn.log_softmax(_masked(logits, legal))
-    chosen = actions[..., None] == jnp.arange(logits.shape[-1])  # a comparison: a gather's gradient is a scatter, slow on a CPU
-    return jnp.sum(jnp.where(chosen, log_probs, 0.0), axis=-1)
+    log_probs = jax.nn.log_softmax(_masked(logits, legal), axis=0)
+    each = jnp.arange(logits.shape[0]).reshape(-1, *[1] * actions.ndim)
+    return jnp.sum(jnp.where(actions == each, log_probs, 0.0), axis=0)  # not a gather: its gradient is a scatter, slow on a CPU
 
 
 def categorical_entropy(logits: Array, legal: Array | None) -> Array:
-    log_probs = jax.nn.log_softmax(_masked(logits, legal))
-    return -jnp.sum(jnp.exp(log_probs) * log_probs, axis=-1)
+    log_probs = jax.nn.log_softmax(_masked(logits, legal), axis=0)
+    return -jnp.sum(jnp.exp(log_probs) * log_probs, axis=0)
 
 
 def categorical_mode(logits: Array, legal: Array | None) -> Array:
-    return jnp.argmax(_masked(logits, legal), axis=-1).astype(jnp.int32)
+    return jnp.argmax(_masked(logits, legal), axis=0).astype(jnp.int32)
 
 
 def multi_categorical(ns: tuple[int, ...]) -> Distribution:
@@ -74,20 +74,20 @@ def multi_categorical(ns: tuple[int, ...]) -> Distribution:
         return None if legal is None else legal[..., part]
 
     def sample(key: Array, outputs: Array, legal: Array | None) -> Array:
-        uniform = jax.random.uniform(key, (*outputs.shape[:-1], len(ns)))
-        draws = [_draw(uniform[..., i], outputs[..., part], of(legal, part)) for i, part in enumerate(parts)]
+        uniform = jax.random.uniform(key, (*outputs.shape[1:], len(ns)))
+        draws = [_draw(uniform[..., i], outputs[part], of(legal, part)) for i, part in enumerate(parts)]
         return jnp.stack(draws, axis=-1)
 
     def log_prob(outputs: Array, legal: Array | None, actions: Array) -> Array:
-        terms = [categorical_log_prob(outputs[..., part], of(legal, part), actions[..., i]) for i, part in enumerate(parts)]
+        terms = [categorical_log_prob(outputs[part], of(legal, part), actions[..., i]) for i, part in enumerate(parts)]
         return sum(terms[1:], terms[0])
 
     def entropy(outputs: Array, legal: Array | None) -> Array:
-        terms = [categorical_entropy(outputs[..., part], of(legal, part)) for part in parts]
+        terms = [categorical_entropy(outputs[part], of(legal, part)) for part in parts]
         return sum(terms[1:], terms[0])
 
     def mode(outputs: Array, legal: Array | None) -> Array:
-        return jnp.stack([categorical_mode(outputs[..., part], of(legal, part)) for part in parts], axis=-1)
+        return jnp.stack([categorical_mode(outputs[part], of(legal, part)) for part in parts], axis=-1)
 
     return Distribution(sample, log_prob, entropy, mode, ends[-1])
 
@@ -99,7 +99,7 @@ def gaussian(shape: tuple[int, ...]) -> Distribution:
     def sample(key: Array, outputs: Array, legal: Array | None) -> Array:
         mean, std = _mean_and_std(outputs, size)
         x = mean + std * jax.random.normal(key, mean.shape, mean.dtype)
-        return x.reshape(*outputs.shape[:-1], *shape)
+        return x.reshape(*outputs.shape[1:], *shape)
 
     def log_prob(outputs: Array, legal: Array | None, actions: Array) -> Array:
         mean, std = _mean_and_std(outputs, size)
@@ -111,7 +111,7 @@ def gaussian(shape: tuple[int, ...]) -> Distribution:
 
     def mode(outputs: Array, legal: Array | None) -> Array:
         mean, _ = _mean_and_std(outputs, size)
-        return mean.reshape(*outputs.shape[:-1], *shape)
+        return mean.reshape(*outputs.shape[1:], *shape)
 
     return Distribution(sample, log_prob, entropy, mode, 2 * size)
 
@@ -129,12 +129,12 @@ def tanh_gaussian(low: float, high: float, shape: tuple[int, ...]) -> Distributi
         return (middle + half * jnp.tanh(x)).reshape(*lead, *shape)
 
     def sample(key: Array, outputs: Array, legal: Array | None) -> Array:
-        return press(free.sample(key, outputs, None), outputs.shape[:-1])
+        return press(free.sample(key, outputs, None), outputs.shape[1:])
 
     def log_prob(outputs: Array, legal: Array | None, actions: Array) -> Array:
         # An action at a bound stands for all x beyond what floats tell apart from it.
         limit = 1.0 - float(np.finfo(outputs.dtype).eps)
-        x = jnp.arctanh(jnp.clip((actions.reshape(*outputs.shape[:-1], size) - middle) / half, -limit, limit))
+        x = jnp.arctanh(jnp.clip((actions.reshape(*outputs.shape[1:], size) - middle) / half, -limit, limit))
         return free.log_prob(outputs, None, x) - jnp.sum(_log_slope(x) + math.log(half), axis=-1)
 
     def entropy(outputs: Array, legal: Array | None) -> Array:
@@ -145,13 +145,13 @@ def tanh_gaussian(low: float, high: float, shape: tuple[int, ...]) -> Distributi
         return free.entropy(outputs, None) + jnp.sum(slope + math.log(half), axis=-1)
 
     def mode(outputs: Array, legal: Array | None) -> Array:
-        return press(free.mode(outputs, None), outputs.shape[:-1])
+        return press(free.mode(outputs, None), outputs.shape[1:])
 
     return Distribution(sample, log_prob, entropy, mode, 2 * size)
 
 
 def _masked(logits: Array, legal: Array | None) -> Array:
-    return logits if legal is None else jnp.where(legal, logits, NEVER)
+    return logits if legal is None else jnp.where(jnp.moveaxis(legal, -1, 0), logits, NEVER)
 
 
 def _draw(uniform: Array, logits: Array, legal: Array | None) -> Array:
@@ -160,14 +160,15 @@ def _draw(uniform: Array, logits: Array, legal: Array | None) -> Array:
     Only actions of a probability above 0 are candidates, and the whole is the largest sum among them, so one of them is beyond
     whatever the uniform number and the sums' rounding.
     """
-    odds = jax.nn.softmax(_masked(logits, legal))
-    reach = jnp.where(odds > 0, jnp.cumsum(odds, axis=-1), 0.0)
-    threshold = uniform[..., None] * jnp.max(reach, axis=-1, keepdims=True)
-    return jnp.argmax(reach > threshold, axis=-1).astype(jnp.int32)
+    odds = jax.nn.softmax(_masked(logits, legal), axis=0)
+    reach = jnp.where(odds > 0, jnp.cumsum(odds, axis=0), 0.0)
+    threshold = uniform * jnp.max(reach, axis=0)
+    return jnp.argmax(reach > threshold, axis=0).astype(jnp.int32)
 
 
 def _mean_and_std(outputs: Array, size: int) -> tuple[Array, Array]:
-    """Deviations are smooth in the outputs, 1 at 0 and never below `STD_MIN`."""
+    """[..., size] each. Deviations are smooth in the outputs, 1 at 0 and never below `STD_MIN`."""
+    outputs = jnp.moveaxis(outputs, 0, -1)
     return outputs[..., :size], jax.nn.softplus(outputs[..., size:] + math.log(math.expm1(1.0 - STD_MIN))) + STD_MIN
 
 

@@ -64,12 +64,12 @@ def _check_role(role: Role, timestep: TimeStep, seats: tuple[int, int]) -> None:
     assert np.all(np.isfinite(obs))
     assert np.all((obs >= role.obs.low) & (obs <= role.obs.high)), f"{role.name} observes {obs.min()} to {obs.max()}, beyond {role.obs}"
     for name, value, dtype in (
-        ("reward", timestep.reward, np.float32),
-        ("discount", timestep.discount, np.float32),
-        ("alive", timestep.alive, bool),
+        ("reward", timestep.reward, "float32"),
+        ("discount", timestep.discount, "float32"),
+        ("alive", timestep.alive, "bool"),
     ):
         one = np.asarray(value[role.name])
-        assert one.shape == seats and one.dtype == dtype, f"{name} of {role.name} is {one.dtype}{one.shape}"
+        assert (one.shape, str(one.dtype)) == (seats, dtype), f"{name} of {role.name} is {one.dtype}{one.shape}"
     reward, discount = np.asarray(timestep.reward[role.name]), np.asarray(timestep.discount[role.name])
     low, high = role.reward_range
     assert np.all((reward >= low - 1e-5) & (reward <= high + 1e-5)), f"{role.name} gets {reward}, beyond {role.reward_range}"

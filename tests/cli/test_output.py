@@ -1,0 +1,66 @@
+"""How things are said: numbers by hand, and JSON that any reader takes."""
+
+import json
+import math
+import sys
+
+import numpy as np
+import pytest
+
+from agonist.cli import output
+
+
+def test_json_has_no_number_that_is_none():
+    value = {"a": math.nan, "b": [1.5, math.inf, (np.float64("nan"), np.int64(3))], "c": {"d": np.array([1.0, np.nan])}, "e": None, "f": True}
+    assert output.plain(value) == {"a": None, "b": [1.5, None, [None, 3]], "c": {"d": [1.0, None]}, "e": None, "f": True}
+    json.dumps(output.plain(value), allow_nan=False)
+
+
+def test_a_programs_own_output_stays_off_stdout(capsys):
+    with output.working(as_json=True):
+        print("pygame says hello")
+    output.show({"x": math.nan}, True, lambda out: None)
+    said = capsys.readouterr()
+    assert json.loads(said.out) == {"x": None}
+    assert "pygame" in said.err
+
+
+def test_without_json_it_goes_where_it_went(capsys):
+    with output.working(as_json=False):
+        print("hello")
+    assert capsys.readouterr().out == "hello\n"
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(0, "0"), (0.5, "0.500"), (-1.25, "-1.250"), (12.345, "12.3"), (1234.5, "1,234"), (0.01234, "0.0123"), (2.5e-4, "2.5e-4"), (3e7, "3.0e7"), (None, "-"), (math.nan, "-")],
+)
+def test_number(value, text):
+    assert output.number(value) == text
+
+
+@pytest.mark.parametrize(
+    ("row", "text"),
+    [((0.974, 0.951, 0.996), "0.97 [0.95, 1.00]"), ((1.0, math.nan, math.nan), "1.00"), ((2.0, None, None), "2.00"), ((math.nan, 0.0, 1.0), "-"), ((475.2, 470.0, 480.4), "475.2 [470.0, 480.4]")],
+)
+def test_interval(row, text):
+    assert output.interval(*row) == text
+
+
+def test_times_counts_and_sizes():
+    assert [output.duration(seconds) for seconds in (0, 9.6, 61, 3725)] == ["0:00", "0:10", "1:01", "1:02:05"]
+    assert [output.age(seconds) for seconds in (-3, 5, 130, 7300, 200_000)] == ["0 s", "5 s", "2 min", "2 h", "2 d"]
+    assert [output.count(value) for value in (0, 64, 4096, 400_000, 1.5e6, 2e9)] == ["0", "64", "4.1k", "400k", "1.5M", "2G"]
+    assert [output.size(value) for value in (12, 2500, 2_900_000, 81.8e9)] == ["12 B", "2.5 kB", "2.9 MB", "81.8 GB"]
+
+
+def test_a_character_that_a_terminal_lacks_is_replaced(monkeypatch):
+    import io
+
+    stream = io.TextIOWrapper(io.BytesIO(), encoding="ascii")
+    monkeypatch.setattr(sys, "stdout", stream)
+    output.prepare_streams()
+    print("▁█ · x")
+    stream.flush()
+    assert stream.buffer.getvalue() == b"?? ? x\n"
+    assert output.is_plain(stream)
