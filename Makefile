@@ -21,7 +21,7 @@ help:
 	@echo "make check           format, lint, types, who imports whom"
 	@echo "make bench           measure speed                     make bench NAME=train"
 	@echo "make campaign NAME   a long campaign, its counts as JSON in bench/"
-	@echo "make docs            build the documentation into site/"
+	@echo "make docs            run everything that the documentation shows"
 
 .uv/$(BIN)/uv:
 	@$(PYTHON) -c "import sys; sys.exit(None if (3, 11) <= sys.version_info < (3, 14) else 'agonist needs Python 3.11 to 3.13, this is ' + sys.version.split()[0] + '; name another with: make PYTHON=python3.12 ...')"
@@ -35,7 +35,7 @@ endif
 quickstart: $(UV_IS_THERE)
 	$(SYNC)
 	$(VENV)/agonist train ppo $(FORAGING) --steps 400000 --seed 1
-	$(VENV)/agonist watch latest --out quickstart.gif
+	$(VENV)/agonist watch latest --episodes 3 --out quickstart.gif
 	@echo
 	@echo "Open quickstart.gif. What to type next (after: source $(VENV)/activate):"
 	@echo

@@ -11,7 +11,13 @@ from agonist.cli import output
 
 
 def test_json_has_no_number_that_is_none():
-    value = {"a": math.nan, "b": [1.5, math.inf, (np.float64("nan"), np.int64(3))], "c": {"d": np.array([1.0, np.nan])}, "e": None, "f": True}
+    value = {
+        "a": math.nan,
+        "b": [1.5, math.inf, (np.float64("nan"), np.int64(3))],
+        "c": {"d": np.array([1.0, np.nan])},
+        "e": None,
+        "f": True,
+    }
     assert output.plain(value) == {"a": None, "b": [1.5, None, [None, 3]], "c": {"d": [1.0, None]}, "e": None, "f": True}
     json.dumps(output.plain(value), allow_nan=False)
 
@@ -33,7 +39,18 @@ def test_without_json_it_goes_where_it_went(capsys):
 
 @pytest.mark.parametrize(
     ("value", "text"),
-    [(0, "0"), (0.5, "0.500"), (-1.25, "-1.250"), (12.345, "12.3"), (1234.5, "1,234"), (0.01234, "0.0123"), (2.5e-4, "2.5e-4"), (3e7, "3.0e7"), (None, "-"), (math.nan, "-")],
+    [
+        (0, "0"),
+        (0.5, "0.500"),
+        (-1.25, "-1.250"),
+        (12.345, "12.3"),
+        (1234.5, "1,234"),
+        (0.01234, "0.0123"),
+        (2.5e-4, "2.5e-4"),
+        (3e7, "3.0e7"),
+        (None, "-"),
+        (math.nan, "-"),
+    ],
 )
 def test_number(value, text):
     assert output.number(value) == text
@@ -41,7 +58,13 @@ def test_number(value, text):
 
 @pytest.mark.parametrize(
     ("row", "text"),
-    [((0.974, 0.951, 0.996), "0.97 [0.95, 1.00]"), ((1.0, math.nan, math.nan), "1.00"), ((2.0, None, None), "2.00"), ((math.nan, 0.0, 1.0), "-"), ((475.2, 470.0, 480.4), "475.2 [470.0, 480.4]")],
+    [
+        ((0.974, 0.951, 0.996), "0.97 [0.95, 1.00]"),
+        ((1.0, math.nan, math.nan), "1.00"),
+        ((2.0, None, None), "2.00"),
+        ((math.nan, 0.0, 1.0), "-"),
+        ((475.2, 470.0, 480.4), "475.2 [470.0, 480.4]"),
+    ],
 )
 def test_interval(row, text):
     assert output.interval(*row) == text

@@ -2,7 +2,7 @@
 
 import io
 import sys
-from typing import NamedTuple
+from dataclasses import dataclass, field
 
 import pytest
 from rich.console import Console
@@ -11,7 +11,8 @@ from agonist.cli import panel
 from agonist.cli.panel import Drawing, Notes, line, progress
 
 
-class Told(NamedTuple):
+@dataclass(frozen=True)
+class Told:
     """As `agonist.training.Progress`, which imports jax."""
 
     run: str = "20261119-214342-fast-hoopoe"
@@ -19,7 +20,7 @@ class Told(NamedTuple):
     step: int = 0
     total: int = 1000
     seconds: float = 1.0
-    values: dict = {}
+    values: dict = field(default_factory=dict)
     evaluated: int | None = None
 
 
@@ -42,7 +43,7 @@ def notes(*told):
     return out
 
 
-def drawn(some, width, encoding="utf-8", phase_ok=True):
+def drawn(some, width, encoding="utf-8"):
     stream = io.TextIOWrapper(io.BytesIO(), encoding=encoding, errors="replace")
     console = Console(file=stream, width=width, force_terminal=False, legacy_windows=False)
     console.print(Drawing(some, plain=encoding == "ascii"))

@@ -61,7 +61,7 @@ class PPOConfig:
     )
     torso: str = option("mlp", "first layers", choices=("mlp", "cnn"), acts=True)
     hidden: tuple[int, ...] = option(
-        (128, 128), "widths of the layers; in a recurrent network the first lies before its memory", source=MAVA
+        (128, 128), "widths of the layers; in a recurrent network the first lies before its memory", source=MAVA, acts=True, span=(1, None)
     )
     activation: str = option("relu", "between layers", choices=("relu", "tanh", "gelu", "silu"), source=MAVA, acts=True)
     recurrent: bool = option(False, "a GRU between the first layer and the others", acts=True)

@@ -8,6 +8,7 @@ on stderr; `AGONIST_TRACE=1` shows the trace as well.
 from __future__ import annotations
 
 import difflib
+import linecache
 import os
 import sys
 import traceback
@@ -70,7 +71,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         code = typer.main.get_command(app).main(args=argv, prog_name="agonist", standalone_mode=False)
         sys.stdout.flush()
         return code if isinstance(code, int) else 0
-    except BrokenPipeError:  # whoever read our output has gone: nothing is left to say
+    except (BrokenPipeError, SystemExit):  # whoever read our output has gone (typer exits then): nothing is left to say
         sys.stdout = open(os.devnull, "w")  # noqa: SIM115  the interpreter flushes it when it ends
         return 0
     except BaseException as error:
@@ -122,10 +123,12 @@ def _is_ours(error: BaseException, *names: str) -> bool:
 
 
 def _is_from_below(error: BaseException) -> bool:
-    """Whether a library raised it: then nobody's words were wrong. Jax takes its own frames out of a trace, and says so."""
-    if any("JAX has removed" in note for note in getattr(error, "__notes__", ())):
-        return True
+    """Whether a library raised it, and no `raise` of ours or a plugin's: then nobody's words were wrong."""
     last = error.__traceback__
     while last and last.tb_next:
         last = last.tb_next
-    return last is not None and last.tb_frame.f_globals.get("__name__", "").partition(".")[0] in ("jax", "jaxlib", "numpy", "pyarrow")
+    if last is None:
+        return False
+    line = linecache.getline(last.tb_frame.f_code.co_filename, last.tb_lineno)
+    library = str(last.tb_frame.f_globals.get("__name__")).partition(".")[0] in ("jax", "jaxlib", "numpy", "pyarrow")
+    return library or (bool(line) and not line.lstrip().startswith("raise "))  # jax takes its own frames out of a trace

@@ -24,7 +24,7 @@ def envs(
     ] = None,
     as_json: words.Json = False,
 ) -> None:
-    """List the environments, or describe one: who plays, what they see and do, what is to be gained.
+    """List the environments, or describe one: spaces, rewards, options.
 
     agonist envs
     agonist envs lbf
@@ -39,7 +39,7 @@ def envs(
         return
     devices.prepare()
     options = {key.removeprefix("env."): value for key, value in words.split(keys or [])[1].items()}
-    with output.working(as_json):
+    with output.working(as_json, "making it"):
         told = environments.describe(name, **options)
     output.show(told, as_json, lambda out: _picture_env(out, told))
 

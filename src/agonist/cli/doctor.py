@@ -31,14 +31,14 @@ class Check(NamedTuple):
 
 
 def doctor(store: words.StoreUrl = None, as_json: words.Json = False) -> None:
-    """Check this installation: versions, devices, caches, the store, and what else could be installed.
+    """Check this installation: versions, devices, cache, store, extras.
 
     Exit code 1 where something that training needs is broken.
 
     agonist doctor
     agonist doctor --store /data/runs --json
     """
-    with output.working(as_json):
+    with output.working(as_json, "looking around"):
         checks = list(_checks(store))
     result = {"ok": all(check.state != "broken" for check in checks), "checks": [check._asdict() for check in checks]}
     output.show(result, as_json, lambda out: _picture(out, checks))

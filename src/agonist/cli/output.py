@@ -7,7 +7,7 @@ import math
 import os
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, redirect_stdout
+from contextlib import contextmanager, nullcontext, redirect_stdout
 from typing import Any, TextIO
 
 from rich.console import Console
@@ -45,12 +45,12 @@ def note(sentence: str) -> None:
 
 
 @contextmanager
-def working(as_json: bool) -> Iterator[None]:
-    """While the work goes on under --json, whatever a program prints goes to stderr: stdout is for the object alone."""
-    if not as_json:
-        yield
-        return
-    with redirect_stdout(sys.stderr):
+def working(as_json: bool, what: str = "") -> Iterator[None]:
+    """While the work goes on: under --json whatever a program prints goes to stderr, for stdout is for the object alone; on a
+    terminal something turns beside what is being done."""
+    screen = console(sys.stderr)
+    turning = what and screen.is_terminal and not screen.is_dumb_terminal
+    with redirect_stdout(sys.stderr) if as_json else nullcontext(), screen.status(what) if turning else nullcontext():
         yield
 
 

@@ -39,7 +39,7 @@ def evaluate(
     """
     devices.prepare()
     players = _players(keys)
-    with output.working(as_json):
+    with output.working(as_json, f"playing {episodes:,} episodes"):
         from agonist import api
 
         result = api.evaluate(who, env=env, episodes=episodes, seed=seed, sampled=words.sampled(greedy), store=store, **players)
@@ -70,7 +70,7 @@ def watch(
     animation.check_path(out)
     devices.prepare()
     players = _players(keys)
-    with output.working(as_json):
+    with output.working(as_json, "playing and drawing"):
         from agonist import api
 
         reels = []

@@ -170,7 +170,7 @@ def _print_config(given: Mapping[str, Any], as_json: bool) -> None:
 
 
 def _dry_run(given: Mapping[str, Any], seeds: int, store: str | None, as_json: bool) -> None:
-    with output.working(as_json):
+    with output.working(as_json, "checking"):
         from agonist import api
 
         plan = api.plan(given, store)
