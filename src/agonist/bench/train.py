@@ -68,19 +68,22 @@ class _Ours:
     """A training run that is looked at from outside: whole chunks, no store."""
 
     def __init__(self, made: assembly.Assembly, spec: specs.Spec) -> None:
-        self.made, self.seed = made, jax.random.key(spec.seed)
-        state = made.program.init(self.seed, made.frozen)
-        self.reports = made.program.learn(state, made.frozen, self.seed, 10**9)
-        self.update = next(self.reports).update  # compiles
-        next(self.reports)
+        self.made, self.seed, self.chunk = made, jax.random.key(spec.seed), spec.train.eval_every
+        self.state = made.program.init(self.seed, made.frozen)
+        self.learn(2 * self.chunk)  # compiles
+
+    def learn(self, updates: int) -> float:
+        """Seconds that so many updates more take. Nothing is left computing when they are done."""
+        began = time.perf_counter()
+        until = int(self.state.update) + updates
+        for report in self.made.program.learn(self.state, self.made.frozen, self.seed, until):
+            self.state = report.state
+        jax.block_until_ready(self.state)
+        return time.perf_counter() - began
 
     def speed(self, seconds: float) -> float:
-        first, began = next(self.reports).update, time.perf_counter()
-        while True:
-            report = next(self.reports)
-            taken = time.perf_counter() - began
-            if taken >= seconds:
-                return (report.update - first) * self.made.program.steps / taken
+        updates = max(1, round(seconds / self.learn(self.chunk))) * self.chunk
+        return updates * self.made.program.steps / self.learn(updates)
 
 
 def _limit(made: assembly.Assembly, spec: specs.Spec) -> Any:

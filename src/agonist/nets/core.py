@@ -1,6 +1,6 @@
 """A whole network for a role: torso, perhaps a memory, head; parameters shared by the role's agents or one set each.
 
-`step` acts: observations [B, N, ...] -> outputs [width, B, N]. `unroll` learns: [L, B, N, ...] -> [width, L, B, N], the memory reset
+`step` acts: observations [B, N, ...] -> outputs [width, B, N]. `unroll` learns: [L, B, N, ...] -> [width, L * B * N], the memory reset
 where a sequence begins anew (`first` [L, B]). Without a memory the two are the same function and the carry is ().
 """
 
@@ -24,7 +24,7 @@ class Network(NamedTuple):
     init: Callable[[Array], Any]
     carry: Callable[[int], Any]  # B -> [B, N, memory], or ()
     step: Callable[[Any, Any, Array], tuple[Any, Array]]  # params, carry, x -> carry, outputs
-    unroll: Callable[[Any, Any, Array, Array], Array]  # params, carry, xs, first -> outputs
+    unroll: Callable[[Any, Any, Array, Array], Array]  # params, carry, xs, first -> outputs [width, rows]
 
 
 @dataclass(frozen=True)
@@ -77,9 +77,8 @@ def make_network(shape: Shape, inputs: tuple[int, ...], width: int, head_scale: 
         return jax.tree.map(lambda leaf: leaf.T.reshape(*lead, -1), h), y.reshape(width, *lead)
 
     def unroll(params: Any, h: Any, xs: Array, first: Array) -> Array:
-        lead = xs.shape[:3]
         h = jax.tree.map(lambda leaf: leaf.reshape(-1, leaf.shape[-1]).T, h)
-        return stack.unroll(params, h, by_rows(xs), jnp.repeat(first, lead[2], axis=1)).reshape(width, *lead)
+        return stack.unroll(params, h, by_rows(xs), jnp.repeat(first, xs.shape[2], axis=1))
 
     if shape.share:
         return Network(init, carry, step, unroll)
@@ -99,13 +98,14 @@ def _each_by_itself(shape: Shape, step: Callable[..., Any], unroll: Callable[...
         return jax.tree.map(lambda leaf: leaf[:, 0], h), y[..., 0]
 
     def unroll_one(params: Any, h: Any, xs: Array, first: Array) -> Array:
-        return unroll(params, jax.tree.map(lambda leaf: leaf[:, None], h), xs[:, :, None], first)[..., 0]
+        return unroll(params, jax.tree.map(lambda leaf: leaf[:, None], h), xs[:, :, None], first)
 
     def step_each(params: Any, h: Any, x: Array) -> tuple[Any, Array]:
         return jax.vmap(step_one, in_axes=(0, 1, 1), out_axes=(1, 2))(held(params), h, x)
 
     def unroll_each(params: Any, h: Any, xs: Array, first: Array) -> Array:
-        return jax.vmap(unroll_one, in_axes=(0, 1, 2, None), out_axes=3)(held(params), h, xs, first)
+        out = jax.vmap(unroll_one, in_axes=(0, 1, 2, None), out_axes=2)(held(params), h, xs, first)
+        return out.reshape(out.shape[0], -1)
 
     return step_each, unroll_each
 
