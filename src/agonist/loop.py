@@ -95,6 +95,13 @@ def check(line_up: LineUp, config: TrainConfig) -> int:
         raise ValueError("nobody in this line-up learns: leave at least one role to a trainee")
     if len(lengths) > 1:
         raise ValueError(f"trainees of one run need one rollout length, got {sorted(lengths)}")
+    for plan in (line_up[g].algorithm.plan for g in trainees(line_up)):
+        sequences = config.envs // config.shards * plan.sequences
+        if sequences % plan.minibatches:
+            raise ValueError(
+                f"need minibatches to divide a shard's training sequences, got minibatches={plan.minibatches}, sequences={sequences} "
+                f"({config.envs} envs / {config.shards} shards x {plan.sequences} sequences a rollout)"
+            )
     for name in ("envs", "eval_episodes"):
         if getattr(config, name) % config.shards:
             raise ValueError(f"need shards to divide {name}, got shards={config.shards}, {name}={getattr(config, name)}")
@@ -402,10 +409,10 @@ def make_host_program(env: HostEnv, env_eval: HostEnv, line_up: LineUp, buffers:
 
 
 def _split(played: Rollout, shards: int) -> Rollout:
-    """A rollout of all environments [T, B, ...] as that of each shard [S, T, B / S, ...]."""
+    """A rollout of all environments [T, B, ...] as that of each shard [S, T, B / S, ...], for learning from."""
 
     def of(leaf: Any, axis: int) -> Any:
         return np.moveaxis(np.asarray(leaf).reshape(*leaf.shape[:axis], shards, -1, *leaf.shape[axis + 1 :]), axis, 0)
 
     carries = jax.tree.map(lambda leaf: of(leaf, 0), played.carries)
-    return Rollout(jax.tree.map(lambda leaf: of(leaf, 1), played.transition), carries, played.finished)
+    return Rollout(jax.tree.map(lambda leaf: of(leaf, 1), played.transition), carries, {})

@@ -156,6 +156,8 @@ class Plan(NamedTuple):
     """How an algorithm wants to be fed."""
 
     rollout: int  # steps an environment takes between updates
+    sequences: int = 1  # training sequences that a rollout of one environment is cut into
+    minibatches: int = 1  # parts into which all of a shard's sequences are divided
     updates: int = 1  # updates a rollout
     buffer: Literal["rollout", "trajectory", "flat", "item", "prioritised"] = "rollout"
     batch: int = 0  # samples an update; 0: all there is

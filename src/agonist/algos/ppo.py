@@ -135,7 +135,7 @@ def make_ppo(config: PPOConfig, role: Role, axes: tuple[str, ...] = ()) -> Algor
         greedy=greedy,
         update=lambda state, batch, key: _update(nets, config, role, axes, state, batch, key),
         value=lambda params, timestep, memory: values(params, timestep, memory)[1],
-        plan=Plan(rollout=config.rollout),
+        plan=Plan(config.rollout, config.rollout // _chunk(config), config.minibatches),
     )
 
 
@@ -208,8 +208,6 @@ def _update(
 ) -> tuple[PPOState, Mapping[str, Array], Tree]:
     samples, carry = _samples(config, role, state, batch)
     width = samples.first.shape[1]
-    if width % config.minibatches:
-        raise ValueError(f"need minibatches to divide a shard's {width} training sequences, got minibatches={config.minibatches}")
     left = _left(state, batch, axes)
     descend = partial(_descend, nets, config, axes, left)
 

@@ -1,8 +1,9 @@
 """Distributions over actions, made from a network's raw outputs: masked categorical, several of them, tanh-Gaussian, Gaussian.
 
 `for_space(space)` -> `Distribution`, whose functions take outputs [width, ...] (features first, as networks give them), legal [..., A]
-(or None) and actions [..., *shape], and give actions or [...]; so a policy gradient has one code path for every space. An action that is not legal has probability
-exactly 0 and is never drawn. The tanh-Gaussian's log-probability is the change of variables of SAC (arXiv:1801.01290, appendix C).
+(or None) and actions [..., *shape], and give actions or [...]; so a policy gradient has one code path for every space. An action that
+is not legal has probability exactly 0 and is never drawn. The tanh-Gaussian's log-probability is the change of variables of SAC
+(arXiv:1801.01290, appendix C).
 """
 
 import math
