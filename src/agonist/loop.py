@@ -95,6 +95,9 @@ def check(line_up: LineUp, config: TrainConfig) -> int:
         raise ValueError("nobody in this line-up learns: leave at least one role to a trainee")
     if len(lengths) > 1:
         raise ValueError(f"trainees of one run need one rollout length, got {sorted(lengths)}")
+    for name in ("envs", "eval_episodes"):
+        if getattr(config, name) % config.shards:
+            raise ValueError(f"need shards to divide {name}, got shards={config.shards}, {name}={getattr(config, name)}")
     for plan in (line_up[g].algorithm.plan for g in trainees(line_up)):
         sequences = config.envs // config.shards * plan.sequences
         if sequences % plan.minibatches:
@@ -102,9 +105,6 @@ def check(line_up: LineUp, config: TrainConfig) -> int:
                 f"need minibatches to divide a shard's training sequences, got minibatches={plan.minibatches}, sequences={sequences} "
                 f"({config.envs} envs / {config.shards} shards x {plan.sequences} sequences a rollout)"
             )
-    for name in ("envs", "eval_episodes"):
-        if getattr(config, name) % config.shards:
-            raise ValueError(f"need shards to divide {name}, got shards={config.shards}, {name}={getattr(config, name)}")
     return lengths.pop()
 
 
@@ -133,28 +133,30 @@ def make_program(env: Env, line_up: LineUp, buffers: tuple[Buffer | None, ...], 
         chunk = jax.shard_map(chunk, mesh=mesh, in_specs=given, out_specs=(specs, whole, PartitionSpec(None, "devices")), check_vma=False)
     compiled = jax.jit(chunk)
 
+    def put(tree: Tree, spec: PartitionSpec) -> Tree:
+        return jax.device_put(tree, NamedSharding(mesh, spec))
+
     def place(state: TrainState) -> TrainState:
-        placed = [
-            jax.tree.map(lambda leaf, s=spec: jax.device_put(leaf, NamedSharding(mesh, s)), part)
-            for part, spec in zip(state, specs, strict=True)
-        ]
-        return TrainState(*placed)
+        return TrainState(*[put(part, spec) for part, spec in zip(state, specs, strict=True)])
 
     def init(seed: Array, frozen: Players) -> TrainState:
         learners = _begin(line_up, seed)
         worker = rollout.unbegun(env, line_up, _players(line_up, frozen, learners), parts.envs)
-        workers = jax.tree.map(lambda leaf: jnp.stack([leaf] * config.shards), worker)
-        return place(TrainState(learners, tuple(() for _ in line_up), workers, jnp.int32(0)))
+        workers = jax.tree.map(lambda leaf: (jnp if isinstance(leaf, jax.Array) else np).stack([leaf] * config.shards), worker)
+        return TrainState(learners, tuple(() for _ in line_up), workers, np.int32(0))
+
+    def call(state: TrainState, frozen: Players, seed: Array, counts: tuple[int, int, int], given: Any, use: bool) -> Any:
+        """Everything where it belongs: an argument that lies elsewhere would compile the program again."""
+        numbers = [np.int32(count) for count in counts]
+        return compiled(place(state), *put((frozen, seed, *numbers, given, np.bool_(use)), whole))
+
+    def launch(state: TrainState, frozen: Players, seed: Array, updates: int, rounds: int) -> Any:
+        return call(state, frozen, seed, (updates, EVALUATE, rounds), _policies(line_up, state.learners), False)
 
     def absolute(state: TrainState, policies: tuple[Tree, ...], frozen: Players, seed: Array, update: int) -> Episodes:
         state = state._replace(update=jnp.int32(update))
-        policies = jax.device_put(policies, NamedSharding(mesh, whole))
-        _, _, episodes = compiled(state, frozen, seed, jnp.int32(0), jnp.int32(ABSOLUTE), jnp.int32(ROUNDS), policies, jnp.bool_(True))
+        _, _, episodes = call(state, frozen, seed, (0, ABSOLUTE, ROUNDS), policies, True)
         return jax.tree.map(lambda leaf: np.asarray(leaf).reshape(-1), episodes)
-
-    def launch(state: TrainState, frozen: Players, seed: Array, updates: int, rounds: int) -> Any:
-        own = _policies(line_up, state.learners)
-        return compiled(state, frozen, seed, jnp.int32(updates), jnp.int32(EVALUATE), jnp.int32(rounds), own, jnp.bool_(False))
 
     return Program(
         steps=config.envs * length,
@@ -162,7 +164,7 @@ def make_program(env: Env, line_up: LineUp, buffers: tuple[Buffer | None, ...], 
         init=init,
         place=place,
         learn=lambda state, frozen, seed, until: _reports(
-            lambda state, updates, rounds: launch(state, frozen, seed, updates, rounds), config.eval_every, state, until
+            lambda state, updates, rounds: launch(state, frozen, seed, updates, rounds), config.eval_every, state, until, ahead=True
         ),
         absolute=absolute,
     )
@@ -211,7 +213,7 @@ def _players(line_up: LineUp, frozen: Players | None, learners: tuple[Tree, ...]
     for g, group in enumerate(line_up):
         if group.trains:
             params.append(rollout.stacked(group.algorithm.actor(learners[g]) if policies is None else policies[g]))
-            odds.append(jnp.ones((1,)))
+            odds.append(np.ones((1,), np.float32))
         else:
             assert frozen is not None
             params.append(frozen.params[g])
@@ -244,9 +246,18 @@ def _chunk(parts: _Parts) -> Callable[..., tuple[TrainState, Mapping[str, Array]
         state, told = jax.lax.fori_loop(0, updates, body, (state, told))
         own = _policies(parts.line_up, state.learners)
         policies = jax.tree.map(lambda theirs, ours: jnp.where(use, theirs, ours), given, own)
-        return state, told, _evaluations(parts, frozen, policies, seed, what, rounds, state)
+        return _settled(state), told, _evaluations(parts, frozen, policies, seed, what, rounds, state)
 
     return chunk
+
+
+def _settled(state: TrainState) -> TrainState:
+    """Without weak types, which an environment's constants leave behind: the next call would compile the program again."""
+
+    def settled(leaf: Array) -> Array:
+        return leaf if jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key) else jax.lax.convert_element_type(leaf, leaf.dtype)
+
+    return jax.tree.map(settled, state)
 
 
 def _one_update(parts: _Parts, frozen: Players, seed: Array, state: TrainState) -> tuple[TrainState, Mapping[str, Array]]:
@@ -329,21 +340,20 @@ def evaluated(line_up: LineUp, sampled: bool | None) -> LineUp:
     )
 
 
-def _reports(launch: Callable[[TrainState, int, int], Any], every: int, state: TrainState, until: int) -> Iterator[Report]:
-    """Chunks from evaluation point to evaluation point, the next one computing while the last is looked at."""
+def _reports(launch: Callable[[TrainState, int, int], Any], every: int, state: TrainState, until: int, ahead: bool) -> Iterator[Report]:
+    """Chunks from evaluation point to evaluation point. `ahead`: the next one computes while the last is looked at."""
 
-    def fly(state: TrainState, done: int) -> tuple[int, int, int, Any] | None:
-        if done >= until and done > 0:
-            return None
+    def fly(state: TrainState, done: int) -> tuple[int, int, int, Any]:
         point = done + every - done % every
         updates = min(point, until) - done
-        return done + updates, updates, int(done + updates == point), launch(state, updates, int(done + updates == point))
+        rounds = int(done + updates == point)
+        return done + updates, updates, rounds, launch(state, updates, rounds)
 
     done = int(state.update)
-    flying = (0, 0, 1, launch(state, 0, 1)) if done == 0 else fly(state, done)
-    while flying:
-        done, updates, rounds, (state, metrics, episodes) = flying
-        flying = fly(state, done) if done < until else None
+    flying = (0, 0, 1, launch(state, 0, 1)) if done == 0 else None
+    while flying or done < until:
+        done, updates, rounds, (state, metrics, episodes) = flying or fly(state, done)
+        flying = fly(state, done) if ahead and done < until else None
         kept = {name: np.asarray(value)[:updates] for name, value in metrics.items()}
         evaluation = jax.tree.map(lambda leaf: np.asarray(leaf)[0].reshape(-1), episodes) if rounds else None
         yield Report(done, state, kept, evaluation)
@@ -361,7 +371,12 @@ def make_host_program(env: HostEnv, env_eval: HostEnv, line_up: LineUp, buffers:
     worker: list[Worker] = []
 
     def init(seed: Array, frozen: Players) -> TrainState:
+        worker.clear()  # of another run
         return TrainState(_begin(line_up, seed), tuple(() for _ in line_up), (), jnp.int32(0))  # type: ignore[arg-type]
+
+    def place(state: TrainState) -> TrainState:
+        worker.clear()
+        return jax.tree.map(jnp.asarray, state)
 
     def one_update(state: TrainState, frozen: Players, seed: Array) -> tuple[TrainState, Mapping[str, Array]]:
         update = int(state.update)
@@ -394,13 +409,13 @@ def make_host_program(env: HostEnv, env_eval: HostEnv, line_up: LineUp, buffers:
             episodes = evaluation(_policies(line_up, state.learners), frozen, key, config.eval_episodes)
             return state, stacked, jax.tree.map(lambda leaf: np.asarray(leaf)[None], episodes)
 
-        return _reports(launch, config.eval_every, state, until)
+        return _reports(launch, config.eval_every, state, until, ahead=False)
 
     return Program(
         steps=config.envs * length,
         shape=lambda: jax.eval_shape(lambda seed: init(seed, None), jax.random.key(0)),  # type: ignore[arg-type]
         init=init,
-        place=lambda state: jax.tree.map(jnp.asarray, state),
+        place=place,
         learn=reports,
         absolute=lambda state, policies, frozen, seed, update: evaluation(
             policies, frozen, purpose(seed, update, ABSOLUTE), ROUNDS * config.eval_episodes

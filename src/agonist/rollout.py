@@ -94,7 +94,7 @@ def first_of(params: Tree) -> Tree:
 
 def stacked(params: Tree) -> Tree:
     """One set of parameters as a group's [K=1, ...]."""
-    return jax.tree.map(lambda leaf: jnp.asarray(leaf)[None], params)
+    return jax.tree.map(lambda leaf: leaf[None], params)
 
 
 def act(
@@ -157,10 +157,10 @@ def unbegun(env: Env, line_up: LineUp, players: Players, batch: int) -> Worker:
         if jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key):
             data = jax.eval_shape(jax.random.key_data, leaf)
             return jax.random.wrap_key_data(jnp.zeros(data.shape, data.dtype))
-        return jnp.zeros(leaf.shape, leaf.dtype)
+        return np.zeros(leaf.shape, leaf.dtype)
 
     worker: Worker = jax.tree.map(blank, jax.eval_shape(lambda p: start(env, line_up, p, jax.random.key(0), batch), players))
-    return worker._replace(timestep=worker.timestep._replace(last=jnp.ones((batch,), bool)))
+    return worker._replace(timestep=worker.timestep._replace(last=np.ones((batch,), bool)))
 
 
 def _seat(spec: EnvSpec, line_up: LineUp, players: Players, state: Tree, timestep: TimeStep, key: Array) -> Worker:
@@ -378,7 +378,7 @@ class Frame(NamedTuple):
 
 
 def frames(env: Env | HostEnv, line_up: LineUp, players: Players, key: Array, limit: int) -> Iterator[Frame]:
-    """One episode as pictures, from its first moment to its last."""
+    """One episode as pictures, from its first moment to its last; a host environment has begun anew by then and shows the one before."""
     key_start, key_act = jax.random.split(key)
     play = jax.jit(lambda *args: act(line_up, *args))
     if isinstance(env, Env):
@@ -389,7 +389,8 @@ def frames(env: Env | HostEnv, line_up: LineUp, players: Players, key: Array, li
     def draw(worker: Worker) -> HostArray:
         return env.render(worker.env, 0) if isinstance(env, Env) else env.render(0)
 
-    yield Frame(draw(worker), dict.fromkeys(worker.returns, 0.0), False)
+    image = draw(worker)
+    yield Frame(image, dict.fromkeys(worker.returns, 0.0), False)
     for t in range(limit):
         keys = _keys(line_up, key_act, t)
         actions, _, carries = play(players, worker.timestep, worker.carries, worker.drawn, keys)
@@ -399,6 +400,8 @@ def frames(env: Env | HostEnv, line_up: LineUp, players: Players, key: Array, li
             state, (_, after) = (), env.step(_to_host(actions))
         worker = _tally(env.spec, worker._replace(env=state, timestep=after, carries=carries), after)
         returns = {role: float(value[0]) for role, value in worker.returns.items()}
-        yield Frame(draw(worker), returns, bool(after.last[0]))
-        if bool(after.last[0]):
+        last = bool(after.last[0])
+        image = image if last and not isinstance(env, Env) else draw(worker)
+        yield Frame(image, returns, last)
+        if last:
             return

@@ -120,6 +120,7 @@ class Session:
 
     def take(self, report: Report) -> None:
         """Write down what a chunk has brought."""
+        arrived = time.perf_counter()
         self.step = report.update * self.steps
         self.check(report)
         updates = max([0, *(len(values) for values in report.metrics.values())])
@@ -127,7 +128,7 @@ class Session:
             step = (report.update - updates + i + 1) * self.steps
             self.tell(step, {name: float(values[i]) for name, values in report.metrics.items()})
         found = {} if report.evaluation is None else self.score(report.evaluation)
-        self.tell(self.step, found | self.speed())
+        self.tell(self.step, found | self.speed(arrived))
         contents = self.contents(report.state)
         if found and (self.best is None or found["eval/return"] > self.best.value):
             self.best = Best(self.step, found["eval/return"], contents)
@@ -172,13 +173,12 @@ class Session:
             out |= {f"eval/return/{name}": float(np.mean(returns)) for name, returns in evaluation.returns.items()}
         return out
 
-    def speed(self) -> dict[str, float]:
+    def speed(self, arrived: float) -> dict[str, float]:
         """Environment steps a second since the first report: without the compiling."""
-        moment = time.perf_counter()
         if self.first is None:
-            self.first = (self.step, moment)
+            self.first = (self.step, arrived)
             return {}
-        return {"perf/env_steps_per_second": (self.step - self.first[0]) / (moment - self.first[1])}
+        return {"perf/env_steps_per_second": (self.step - self.first[0]) / (arrived - self.first[1])}
 
     def contents(self, state: TrainState) -> dict[str, PolicyContent]:
         """Each trainee's policy as its folder will hold it."""

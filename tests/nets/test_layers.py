@@ -42,15 +42,15 @@ def test_a_key_gives_the_same_parameters_however_it_is_asked():
         return layers.from_key(key, lambda rng: layers.dense_init(rng, 5, 3, 1.0))
 
     keys = jax.random.split(jax.random.key(0), 3)
-    eager = [init(key) for key in keys]
-    mapped, compiled = jax.vmap(init)(keys), jax.jit(jax.vmap(init))(keys)
+    eager, compiled = [init(key) for key in keys], jax.jit(init)
+    mapped, mapped_compiled = jax.vmap(init)(keys), jax.jit(jax.vmap(init))(keys)
     for i, params in enumerate(eager):
-        assert_array_equal(jax.jit(init)(keys[i])["w"], params["w"])
+        assert_array_equal(compiled(keys[i])["w"], params["w"])
         assert_array_equal(mapped["w"][i], params["w"])
-        assert_array_equal(compiled["w"][i], params["w"])
+        assert_array_equal(mapped_compiled["w"][i], params["w"])
     assert not (eager[0]["w"] == eager[1]["w"]).any()
     shapes = jax.eval_shape(init, keys[0])
-    assert shapes["w"].shape == (5, 3)
+    assert shapes["w"].shape == (3, 5)
     assert shapes["b"].dtype == jnp.float32
     assert_array_equal(init(jax.random.PRNGKey(7))["w"], init(jax.random.key(7))["w"])  # the old form of keys too
 
@@ -65,13 +65,13 @@ def test_a_stack_is_draws_one_after_another():
 
 def test_dense_by_hand():
     params = {"w": jnp.array([[1.0, 2.0], [3.0, 4.0]]), "b": jnp.array([0.5, -0.5])}
-    assert_allclose(layers.dense(params, jnp.array([[1.0, 10.0]])), [[31.5, 41.5]])
+    assert_allclose(layers.dense(params, jnp.array([[1.0, 0.0], [10.0, 1.0]])), [[21.5, 2.5], [42.5, 3.5]])
 
 
 def test_layer_norm_by_hand_and_undisturbed_by_scale_and_offset_of_its_input():
     params = {"scale": jnp.array([2.0, 2.0]), "offset": jnp.array([1.0, 1.0])}
-    assert_allclose(layers.layer_norm(params, jnp.array([[3.0, 5.0]])), [[-1.0, 3.0]], rtol=1e-5)
-    x = jnp.asarray(rng().normal(size=(6, 32)), jnp.float32)
+    assert_allclose(layers.layer_norm(params, jnp.array([[3.0], [5.0]])), [[-1.0], [3.0]], rtol=1e-5)
+    x = jnp.asarray(rng().normal(size=(32, 6)), jnp.float32)
     unit = layers.layer_norm_init(32)
     assert_allclose(layers.layer_norm(unit, 7 * x + 3), layers.layer_norm(unit, x), atol=1e-4)
 

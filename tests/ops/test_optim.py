@@ -12,24 +12,23 @@ from agonist.ops import optim
 
 def tree(seed: int, size: float = 1.0):
     rng = np.random.default_rng(seed)
-    return {"a": {"w": jnp.asarray(size * rng.normal(size=(5, 3)), jnp.float32)}, "b": jnp.asarray(size * rng.normal(size=4), jnp.float32)}
+    return {"a": {"w": (size * rng.normal(size=(5, 3))).astype(np.float32)}, "b": (size * rng.normal(size=4)).astype(np.float32)}
 
 
-@pytest.mark.parametrize("size", [0.01, 1.0, 100.0])  # below the clip, about it, far above
 @pytest.mark.parametrize("eps", [1e-5, 1e-8])
-def test_many_steps_are_those_of_optax(size, eps):
-    ours = optim.adam(eps)
-    theirs = optax.chain(optax.clip_by_global_norm(2.0), optax.adam(1e-2, eps=eps))
-    params = expected = tree(0)
-    state, opt_state = ours.init(params), theirs.init(expected)
-    step = jax.jit(ours.step)
-    for i in range(1, 9):
-        grads = tree(i, size)
-        params, state, norm = step(grads, state, params, 1e-2, 2.0)
-        updates, opt_state = theirs.update(grads, opt_state)
-        expected = optax.apply_updates(expected, updates)
-        assert_allclose(norm, np.sqrt(sum(np.sum(np.square(g)) for g in jax.tree.leaves(grads))), rtol=1e-6)
-        jax.tree.map(lambda a, b: assert_allclose(a, b, rtol=2e-5, atol=1e-6), params, expected)
+def test_many_steps_are_those_of_optax(eps):
+    ours, theirs = optim.adam(eps), optax.chain(optax.clip_by_global_norm(2.0), optax.adam(1e-2, eps=eps))
+    step, step_theirs = jax.jit(ours.step), jax.jit(theirs.update)
+    for size in [0.01, 1.0, 100.0]:  # below the clip, about it, far above
+        params = expected = tree(0)
+        state, opt_state = ours.init(params), theirs.init(expected)
+        for i in range(1, 9):
+            grads = tree(i, size)
+            params, state, norm = step(grads, state, params, 1e-2, 2.0)
+            updates, opt_state = step_theirs(grads, opt_state)
+            expected = jax.tree.map(np.add, expected, updates)
+            assert_allclose(norm, np.sqrt(sum(np.sum(np.square(g)) for g in jax.tree.leaves(grads))), rtol=1e-6)
+            jax.tree.map(lambda a, b: assert_allclose(a, b, rtol=2e-5, atol=1e-6), params, expected)
 
 
 def test_a_first_step_by_hand():
@@ -45,7 +44,7 @@ def test_a_first_step_by_hand():
 
 def test_no_gradient_moves_nothing():
     ours, params = optim.adam(), tree(0)
-    moved, _, norm = ours.step(jax.tree.map(jnp.zeros_like, params), ours.init(params), params, 0.1, 1.0)
+    moved, _, norm = jax.jit(ours.step)(jax.tree.map(jnp.zeros_like, params), ours.init(params), params, 0.1, 1.0)
     assert norm == 0
     jax.tree.map(np.testing.assert_array_equal, moved, params)
 

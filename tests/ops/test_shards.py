@@ -11,13 +11,13 @@ from agonist.ops import shards
 
 def tree(n: int):
     rng = np.random.default_rng(0)
-    return {"a": jnp.asarray(rng.normal(size=(n, 3, 2)), jnp.float32), "b": (jnp.asarray(rng.normal(size=n), jnp.float32),)}
+    return {"a": rng.normal(size=(n, 3, 2)).astype(np.float32), "b": (rng.normal(size=n).astype(np.float32),)}
 
 
 def test_the_mean_of_a_tree():
     given = tree(4)
-    got = jax.vmap(lambda part: shards.mean_over(part, ("shard",)), axis_name="shard")(given)
-    jax.tree.map(lambda a, b: assert_allclose(a, jnp.broadcast_to(b.mean(0), b.shape), rtol=1e-6, atol=1e-7), got, given)
+    got = jax.jit(jax.vmap(lambda part: shards.mean_over(part, ("shard",)), axis_name="shard"))(given)
+    jax.tree.map(lambda a, b: assert_allclose(a, np.broadcast_to(b.mean(0), b.shape), rtol=1e-6, atol=1e-7), got, given)
 
 
 def test_it_is_one_collective():
@@ -31,16 +31,16 @@ def test_without_axes_nothing_happens():
 
 
 def test_over_two_axes():
-    x = jnp.arange(6.0).reshape(2, 3)
-    got = jax.vmap(jax.vmap(lambda part: shards.mean_over(part, ("device", "shard")), axis_name="shard"), axis_name="device")(x)
-    assert_allclose(got, jnp.full((2, 3), 2.5))
+    x = np.arange(6, dtype=np.float32).reshape(2, 3)
+    mean = jax.vmap(jax.vmap(lambda part: shards.mean_over(part, ("device", "shard")), axis_name="shard"), axis_name="device")
+    assert_allclose(jax.jit(mean)(x), np.full((2, 3), 2.5))
 
 
-@pytest.mark.parametrize("n", [1, 2, 3, 7, 64, 1000, 4096, 4097, 2**17])
+@pytest.mark.parametrize("n", [1, 7, 4096, 4097])
 def test_every_number_once(n):
     drawn = jax.jit(shards.permutation, static_argnums=1)(jax.random.key(n), n)
     assert drawn.dtype == jnp.int32
-    assert_array_equal(jnp.sort(drawn), jnp.arange(n))
+    assert_array_equal(np.sort(drawn), np.arange(n))
 
 
 def test_the_largest():
@@ -60,7 +60,7 @@ def test_what_does_not_fit_is_refused(n):
 
 def test_all_orders_are_as_likely():
     keys = jax.random.split(jax.random.key(7), 24_000)
-    drawn = np.asarray(jax.vmap(lambda key: shards.permutation(key, 4))(keys))
+    drawn = np.asarray(jax.jit(jax.vmap(lambda key: shards.permutation(key, 4)))(keys))
     _, counts = np.unique(drawn @ np.array([64, 16, 4, 1]), return_counts=True)
     assert len(counts) == 24
     assert ((counts - 1000) ** 2 / 1000).sum() < 49.7  # chi-square, 23 degrees of freedom, 0.1 %
@@ -69,7 +69,7 @@ def test_all_orders_are_as_likely():
 def test_places_are_uniform_at_a_learners_size():
     n, draws, bins = 2048, 400, 16
     keys = jax.random.split(jax.random.key(3), draws)
-    drawn = np.asarray(jax.vmap(lambda key: shards.permutation(key, n))(keys))
+    drawn = np.asarray(jax.jit(jax.vmap(lambda key: shards.permutation(key, n)))(keys))
     where = np.argsort(drawn, axis=1)[:, ::128] * bins // n  # in which bin 16 of the numbers went
     counts = np.stack([np.bincount(where[:, i], minlength=bins) for i in range(where.shape[1])])
     expected = draws / bins

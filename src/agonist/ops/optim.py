@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, Protocol
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import Array
 
 
@@ -33,7 +34,8 @@ def adam(eps: float = 1e-5, b1: float = 0.9, b2: float = 0.999) -> Optimiser:
     """`eps` 1e-5 is what PPO's implementations use (arXiv:2005.12729), not Adam's own 1e-8."""
 
     def init(params: Any) -> AdamState:
-        return AdamState(jnp.zeros((), jnp.int32), jax.tree.map(jnp.zeros_like, params), jax.tree.map(jnp.zeros_like, params))
+        zeros = jax.tree.map(lambda p: p * 0, params)  # of numpy arrays this is numpy: nothing to compile
+        return AdamState(jnp.asarray(np.int32(0)), zeros, zeros)
 
     def step(grads: Any, state: AdamState, params: Any, lr: Array | float, max_grad_norm: Array | float) -> tuple[Any, AdamState, Array]:
         norm = global_norm(grads)

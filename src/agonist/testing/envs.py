@@ -287,13 +287,15 @@ class HostEnvSuite:
         length, ends = np.zeros(BATCH, int), 0
         for ahead, final, last in self.walk(env):
             length += 1
-            dead = np.zeros(BATCH, bool)
+            dead, here = np.zeros(BATCH, bool), np.zeros(BATCH, bool)
             for role in env.spec.roles:
                 after, before = np.asarray(ahead.obs[role.name]), np.asarray(final.obs[role.name])
                 np.testing.assert_array_equal(after[~last], before[~last])
-                dead |= (np.asarray(final.discount[role.name]) == 0).any(-1)
+                ends_value = np.asarray(final.discount[role.name]) == 0
+                dead |= ends_value.any(-1)
+                here |= (ends_value & np.asarray(final.alive[role.name])).any(-1)  # an agent that has left ends only its own
             assert not np.any(ahead.last)
-            assert not np.any(dead & ~last), "value ended where the sequence did not"
+            assert not np.any(here & ~last), "value ended where the sequence did not"
             if env.spec.time_limit is not None:
                 assert np.all((length == env.spec.time_limit)[last & ~dead]), f"cut after {length}, not at {env.spec.time_limit}"
                 assert np.all(length <= env.spec.time_limit)
