@@ -82,7 +82,7 @@ def train(
     opened = as_store(store)
     watch = training.Watch(on_metrics, on_progress)
     if resume is not None:
-        if algo or env or keys:
+        if algo or env or keys or seed:
             raise ValueError("a resumed run keeps its own keys: give steps, and nothing else")
         run_id = resume.id if isinstance(resume, Run) else find_run(opened, resume)
         return Run(training.resume(opened, run_id, steps, watch), opened)
@@ -217,7 +217,7 @@ def evaluate(
     played = play(match, jax.random.key(seed), episodes)
     by_role = {role: mean_interval(returns) for role, returns in played.returns.items()}
     mean, low, high = by_role[match.role.name]
-    greedy = next(group.greedy for group in match.seated.line_up if group.role.name == match.role.name)
+    greedy = next(group.greedy for group in match.seated.line_up if group.name in match.named)
     out = {
         "policy": match.named[next(iter(match.named))],
         "env": match.env.spec.name,

@@ -105,6 +105,8 @@ def _other(role: Role, who: Any, find: Find) -> tuple[Group, Tree]:
     """A script, a frozen policy, or several of one architecture, met in turn."""
     if isinstance(who, str) and (who == "random" or who.startswith("action:")):
         return Group(who, scripted.make_script(who, role)), ()
+    if who == []:
+        raise ValueError(f"players of {role.name!r} are an empty list: name one policy or more")
     loaded = [load(text, role, find) for text in (who if isinstance(who, list) else [who])]
     first = loaded[0]
     for policy in loaded[1:]:

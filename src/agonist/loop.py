@@ -112,7 +112,7 @@ class Program(NamedTuple):
     """A training program: what can be asked of it. `frozen` are those players who do not learn, as data."""
 
     steps: int  # environment steps an update
-    shape: Callable[[], TrainState]  # a state's shapes, without computing one
+    shape: Callable[[Players], TrainState]  # a state's shapes, without computing one
     init: Callable[[Array, Players], TrainState]  # seed -> state
     place: Callable[[TrainState], TrainState]  # a state read from a checkpoint, put where it belongs
     learn: Callable[[TrainState, Players, Array, int], Iterator[Report]]  # state, frozen, seed, updates in all
@@ -160,7 +160,7 @@ def make_program(env: Env, line_up: LineUp, buffers: tuple[Buffer | None, ...], 
 
     return Program(
         steps=config.envs * length,
-        shape=lambda: jax.eval_shape(init, jax.random.key(0), None),
+        shape=lambda frozen: jax.eval_shape(init, jax.random.key(0), frozen),
         init=init,
         place=place,
         learn=lambda state, frozen, seed, until: _reports(
@@ -207,7 +207,7 @@ class _Parts(NamedTuple):
         return jax.vmap(f, in_axes=(None,) + (0,) * len(args), out_axes=(None, 0), axis_name="shards")(learner, *args)
 
 
-def _players(line_up: LineUp, frozen: Players | None, learners: tuple[Tree, ...], policies: tuple[Tree, ...] | None = None) -> Players:
+def _players(line_up: LineUp, frozen: Players, learners: tuple[Tree, ...], policies: tuple[Tree, ...] | None = None) -> Players:
     """Everybody's parameters: the trainees' as actors (or their given policies), the others as they are."""
     params, odds = [], []
     for g, group in enumerate(line_up):
@@ -215,7 +215,6 @@ def _players(line_up: LineUp, frozen: Players | None, learners: tuple[Tree, ...]
             params.append(rollout.stacked(group.algorithm.actor(learners[g]) if policies is None else policies[g]))
             odds.append(np.ones((1,), np.float32))
         else:
-            assert frozen is not None
             params.append(frozen.params[g])
             odds.append(frozen.odds[g])
     return Players(tuple(params), tuple(odds))
@@ -413,7 +412,7 @@ def make_host_program(env: HostEnv, env_eval: HostEnv, line_up: LineUp, buffers:
 
     return Program(
         steps=config.envs * length,
-        shape=lambda: jax.eval_shape(lambda seed: init(seed, None), jax.random.key(0)),  # type: ignore[arg-type]
+        shape=lambda frozen: jax.eval_shape(init, jax.random.key(0), frozen),
         init=init,
         place=place,
         learn=reports,

@@ -11,6 +11,7 @@ import tomllib
 import types
 from collections.abc import Iterable, Mapping
 from dataclasses import MISSING, Field, fields
+from math import isfinite
 from pathlib import Path
 from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
@@ -69,10 +70,10 @@ def fill(part: type[T], given: Mapping[str, Any], where: str) -> T:
 
 def convert(key: str, value: Any, kind: Any, field: Field[Any]) -> Any:
     """A value of the field's type, from text or from Python."""
-    inner = [arg for arg in get_args(kind) if arg is not type(None)] if get_origin(kind) in (Union, types.UnionType) else [kind]
-    if len(inner) < len(get_args(kind)) and (value is None or value in ("none", "None", "")):
+    several = get_args(kind) if get_origin(kind) in (Union, types.UnionType) else (kind,)
+    if type(None) in several and (value is None or value in ("none", "None", "")):
         return None
-    out = _as(key, value, inner[0])
+    out = _as(key, value, next(one for one in several if one is not type(None)))
     choices = field.metadata.get("choices")
     if choices and out not in choices:
         raise ValueError(f"{key} is one of {', '.join(map(str, choices))}, got {value!r}")
@@ -97,9 +98,9 @@ def _as(key: str, value: Any, kind: Any) -> Any:
             return _as_bool(value)
         if kind is int:
             return _as_int(value)
-        if kind is float and not isinstance(value, bool):
-            return float(value)
-    except (TypeError, ValueError):
+        if kind is float and not isinstance(value, bool) and isfinite(number := float(value)):
+            return number
+    except (TypeError, ValueError, OverflowError):
         pass
     else:
         if kind is str and isinstance(value, str):

@@ -31,14 +31,17 @@ def content(algorithm: Algorithm, config: Any, params: Tree, provenance: Mapping
 
 def load(content: PolicyContent, role: Role | None = None) -> Policy:
     """A policy ready to play: the role it was trained for, or one of an environment that asks for the same."""
-    own = role_in(content.spec["role"])
+    try:
+        own, algo, config = role_in(content.spec["role"]), str(content.spec["algo"]), dict(content.spec["config"])
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise ValueError(f"policy {content.name} does not say what it takes to play: {type(error).__name__} {error} in its spec") from None
     if role is not None:
         check_fits(content.name, own, role)
     try:
-        config = algos.configure(content.spec["algo"], content.spec["config"])
+        bound = algos.configure(algo, config)
     except ValueError as error:
         raise ValueError(f"policy {content.name} cannot be played here: {error}") from None
-    algorithm = algos.make(content.spec["algo"], config, role or own)
+    algorithm = algos.make(algo, bound, role or own)
     like = jax.eval_shape(lambda: algorithm.policy(algorithm.init(jax.random.key(0))))
     return Policy(content.name, algorithm, unflatten(like, content.tensors, f"policy {content.name}"), content.spec, content.provenance)
 
@@ -116,10 +119,12 @@ def _moment(role: Role, obs: HostArray, legal: Any) -> TimeStep:
     """One observation as a time step of a batch of one."""
     n = len(role.seats)
     one = jnp.ones((1, n))
-    if legal is None and not isinstance(role.action, Box):
-        width = role.action.n if isinstance(role.action, Discrete) else sum(role.action.ns)
-        legal = np.ones((n, width), bool)
-    mask = None if legal is None else np.asarray(legal, bool)[None]
+    if not isinstance(role.action, Box):
+        wanted = (n, role.action.n if isinstance(role.action, Discrete) else sum(role.action.ns))
+        legal = np.ones(wanted, bool) if legal is None else np.asarray(legal, bool)
+        if legal.shape != wanted:
+            raise ValueError(f"legal actions of role {role.name!r} are {list(wanted)}, got {list(legal.shape)}")
+    mask = None if legal is None or isinstance(role.action, Box) else np.asarray(legal, bool)[None]
     return TimeStep(obs[None], one * 0, one, jnp.zeros((1,), bool), mask, one > 0, jnp.zeros((1, *role.state_shape)))
 
 

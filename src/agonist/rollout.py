@@ -11,7 +11,7 @@ Compiled environments (`Env`) and host environments (`HostEnv`) are played with 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from functools import reduce
+from functools import partial, reduce
 from operator import or_
 from typing import Any, NamedTuple, TypeVar
 
@@ -183,22 +183,32 @@ def _draw(players: Players, key: Array, batch: int) -> tuple[Array, ...]:
 
 
 def unroll(env: Env, line_up: LineUp, players: Players, worker: Worker, key: Array, length: int) -> tuple[Worker, Rollout]:
-    """`length` steps of every environment, with resets, in one scan."""
+    """`length` steps of every environment, with resets, in one scan.
 
-    def step(worker: Worker, clock: tuple[Array, Array]) -> tuple[Worker, Any]:
-        t, keys = clock
-        worker = jax.lax.cond(worker.timestep.last.any(), lambda w: _restart(env, line_up, players, w, keys[-1]), lambda w: w, worker)
+    An episode that has ended is closed (the value of its last moment, where it was cut) and followed by a new one in one branch at
+    the next step's beginning: where nothing ended it costs nothing, and an accelerator waits for one decision a step.
+    """
+
+    def step(worker: Worker, keys: Array) -> tuple[Worker, Any]:
+        worker, closing = jax.lax.cond(
+            worker.timestep.last.any(),
+            lambda w: (_restart(env, line_up, players, w, keys[-1]), _next_values(line_up, players, w)),
+            lambda w: (w, jax.tree.map(jnp.zeros_like, jax.eval_shape(lambda: _next_values(line_up, players, w)))),
+            worker,
+        )
         actions, extras, carries = act(line_up, players, worker.timestep, worker.carries, worker.drawn, keys)
         state, after = env.step(worker.env, actions)
-        extras = _with_next_value(line_up, players, extras, after, carries, t == length - 1)
         told = _tally(env.spec, worker._replace(env=state, carries=carries), after)
-        return told._replace(timestep=after), (transition(worker.timestep, actions, extras, after), _finished(told, after.last))
+        told = told._replace(timestep=after)
+        return told, (transition(worker.timestep, actions, extras, after), closing, _finished(told, after.last))
 
-    clock = (jnp.arange(length), jax.random.split(key, (length, len(line_up) + 1)))
-    last, (transitions, sums) = jax.lax.scan(step, worker, clock)
+    last, (transitions, closings, sums) = jax.lax.scan(step, worker, jax.random.split(key, (length, len(line_up) + 1)))
+    ends = _values(line_up, players, last)
+    next_values = jax.tree.map(lambda closed, end: jnp.concatenate([closed[1:], end[None]]), closings, ends)
+    extras = {name: extra | next_values.get(name, {}) for name, extra in transitions.extras.items()}
     fresh = tuple(group.algorithm.carry(worker.length.shape[0]) for group in line_up)
     carries = select(worker.timestep.last, fresh, worker.carries)
-    return last, Rollout(transitions, carries, jax.tree.map(lambda leaf: leaf.sum(axis=0), sums))
+    return last, Rollout(transitions._replace(extras=extras), carries, jax.tree.map(lambda leaf: leaf.sum(axis=0), sums))
 
 
 def transition(before: TimeStep, actions: Mapping[str, Array], extras: Mapping[str, Tree], after: TimeStep) -> Transition:
@@ -214,24 +224,20 @@ def is_cut(after: TimeStep) -> Array:
     return after.last & goes_on
 
 
-def _with_next_value(
-    line_up: LineUp, players: Players, extras: Mapping[str, Tree], after: TimeStep, carries: tuple[Tree, ...], ends: Array
-) -> Mapping[str, Tree]:
-    """Adds `next_value` to the extras of learners that bootstrap: the value of a moment that no act will follow, computed only
-    where there is one (an episode cut short, the rollout's end) and zero elsewhere."""
-    needed = ends | is_cut(after).any()
-    out = dict(extras)
+def _values(line_up: LineUp, players: Players, worker: Worker) -> Mapping[str, Tree]:
+    """`next_value` of each learner that bootstraps: the value of a moment that no act follows, from what it remembers there."""
+    out = {}
     for g, group in enumerate(line_up):
-        value = group.algorithm.value
-        if not group.trains or value is None:
-            continue
-        params, view = first_of(players.params[g]), seats_of(after, group)
-        shape = view.reward.shape
-        next_value = jax.lax.cond(
-            needed, lambda p, v, c, value=value: value(p, v, c), lambda p, v, c, s=shape: jnp.zeros(s), params, view, carries[g]
-        )
-        out[group.name] = {**extras[group.name], "next_value": next_value}
+        if group.trains and group.algorithm.value is not None:
+            params = first_of(players.params[g])
+            out[group.name] = {"next_value": group.algorithm.value(params, seats_of(worker.timestep, group), worker.carries[g])}
     return out
+
+
+def _next_values(line_up: LineUp, players: Players, worker: Worker) -> Mapping[str, Tree]:
+    """The same where an episode was cut; zeros, and not computed, where none was."""
+    none = jax.tree.map(jnp.zeros_like, jax.eval_shape(lambda: _values(line_up, players, worker)))
+    return jax.lax.cond(is_cut(worker.timestep).any(), lambda w: _values(line_up, players, w), lambda w: none, worker)
 
 
 def _keys(line_up: LineUp, key: Array, t: Array | int) -> Array:
@@ -291,30 +297,17 @@ def evaluate(env: Env, line_up: LineUp, players: Players, key: Array, episodes: 
     return Episodes(end.returns, end.length)
 
 
-def _compiled(line_up: LineUp) -> tuple[Callable[..., Any], Callable[..., Any]]:
-    """`act` and the next values of a line-up, compiled for use from the host."""
-
-    def next_value(players: Players, extras: Mapping[str, Tree], after: TimeStep, carries: tuple[Tree, ...]) -> Mapping[str, Tree]:
-        return _with_next_value(line_up, players, extras, after, carries, jnp.bool_(True))
-
-    return jax.jit(lambda players, *rest: act(line_up, players, *rest)), jax.jit(next_value)
-
-
 class HostPlay(NamedTuple):
     """A host environment and a line-up, with what is compiled for them once."""
 
     env: HostEnv
     line_up: LineUp
     act: Callable[..., Any]
-    next_value: Callable[..., Any]
+    values: Callable[..., Any]
 
 
 def host_play(env: HostEnv, line_up: LineUp) -> HostPlay:
-    return HostPlay(env, line_up, *_compiled(line_up))
-
-
-def _no_next_value(extra: Tree) -> Tree:
-    return {**extra, "next_value": np.zeros_like(extra["value"])} if "value" in extra else extra
+    return HostPlay(env, line_up, jax.jit(partial(act, line_up)), jax.jit(partial(_values, line_up)))
 
 
 def start_host(play: HostPlay, players: Players, key: Array, batch: int) -> Worker:
@@ -336,15 +329,15 @@ def _to_host(actions: Mapping[str, Array]) -> Mapping[str, HostArray]:
 def unroll_host(play: HostPlay, players: Players, worker: Worker, key: Array, length: int) -> tuple[Worker, Rollout]:
     """`unroll` for an environment that is stepped from the host and resets by itself."""
     spec, first, steps, sums = play.env.spec, worker.carries, [], []
+    closing = jax.tree.map(np.zeros_like, play.values(players, worker))
     for t, keys in enumerate(jax.random.split(key, (length, len(play.line_up) + 1))):
         actions, extras, carries = play.act(players, worker.timestep, worker.carries, worker.drawn, keys)
         begins, after = play.env.step(_to_host(actions))
-        if t == length - 1 or bool(is_cut(after).any()):
-            extras = play.next_value(players, extras, after, carries)
-        else:
-            extras = {name: _no_next_value(extra) for name, extra in extras.items()}
-        steps.append(transition(worker.timestep, actions, extras, after))
         told = _tally(spec, worker._replace(carries=carries), after)
+        if t == length - 1 or bool(is_cut(after).any()):
+            closing = play.values(players, told._replace(timestep=after))
+        extras = {name: extra | closing.get(name, {}) for name, extra in extras.items()}  # read only where an episode was closed
+        steps.append(transition(worker.timestep, actions, extras, after))
         sums.append(_finished(told, after.last))
         worker = told._replace(timestep=begins)
         if after.last.any():

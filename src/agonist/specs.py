@@ -22,6 +22,7 @@ from agonist.loop import TrainConfig
 from agonist.options import fill, nearest
 
 TRAINEE = "trainee"
+MOST = 2**32 - 1  # of a seed: jax's random keys take 32 bits
 
 
 @dataclass(frozen=True)
@@ -54,6 +55,8 @@ def resolve(given: Mapping[str, Any]) -> Spec:
             raise ValueError(f"need {key}, such as {example}")
     algo, env = str(given.pop("algo")), str(given.pop("env"))
     steps, seed = whole(given.pop("steps", 1_000_000), "steps"), whole(given.pop("seed", 0), "seed")
+    if seed > MOST:
+        raise ValueError(f"seed needs a number up to {MOST:,}, got {seed}: no more of it would be used")
     options, players, roles = (_under(given, prefix) for prefix in ("env.", "players.", "roles."))
     train_keys = {field.name for field in fields(TrainConfig)}
     algo_keys = {field.name for field in fields(algos.config_type(algo))}
@@ -98,10 +101,15 @@ def whole(value: Any, key: str) -> int:
             raise ValueError
     except (TypeError, ValueError, OverflowError):
         raise ValueError(f"{key} needs a whole number of 0 or more such as 400000 or 4e5, got {value!r}") from None
-    return int(value) if isinstance(value, int) else int(number)
+    exact = isinstance(value, int) or (isinstance(value, str) and value.strip().isdigit())
+    return int(value) if exact else int(number)
 
 
 def to_toml(spec: Spec) -> str:
     """The spec as a file that `--config` takes."""
-    lines = [f"{key if '.' not in key else json.dumps(key)} = {json.dumps(value)}" for key, value in spec.flat().items()]
-    return "\n".join(lines) + "\n"
+
+
+    def text(value: Any) -> str:  # JSON's strings are TOML's, but for one sign
+        return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+    return "".join(f"{key if '.' not in key else text(key)} = {text(value)}\n" for key, value in spec.flat().items())

@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NoReturn
 
 import jax
 import jax.numpy as jnp
@@ -69,7 +69,12 @@ class Interrupted(RuntimeError):
         self.run, self.step = run, step
 
 
+WINDOW = 3  # evaluations over which a policy is judged: of a dozen single ones of 32 episodes the best is mostly the luckiest
+
+
 class Best(NamedTuple):
+    """The policies of the evaluation point whose mean over itself and those just before is the highest."""
+
     step: int
     value: float
     contents: Mapping[str, PolicyContent]  # role -> policy
@@ -83,6 +88,7 @@ class Session:
         self.out, self.spec, self.made, self.watch, self.total = out, spec, made, watch, total
         self.seed = jax.random.key(spec.seed)
         self.best: Best | None = None
+        self.window: list[float] = []  # the newest evaluations
         self.values: dict[str, float] = {}
         self.began = time.perf_counter()
         self.first: tuple[int, float] | None = None  # step and time of the first report: what comes before it is compiling
@@ -114,6 +120,7 @@ class Session:
     def remember(self, content: CheckpointContent) -> None:
         """Stand where the checkpoint stood."""
         self.step = content.info.step
+        self.window = [float(value) for value in content.info.facts.get("window", [])]
         best = content.info.facts.get("best")
         if best:
             self.best = Best(int(best["step"]), float(best["value"]), content.best)
@@ -130,8 +137,11 @@ class Session:
         found = {} if report.evaluation is None else self.score(report.evaluation)
         self.tell(self.step, found | self.speed(arrived))
         contents = self.contents(report.state)
-        if found and (self.best is None or found["eval/return"] > self.best.value):
-            self.best = Best(self.step, found["eval/return"], contents)
+        if found:
+            self.window = [*self.window, found["eval/return"]][-WINDOW:]
+            value = float(np.mean(self.window))
+            if self.best is None or value >= self.best.value:  # of equals the one that learned longer
+                self.best = Best(self.step, value, contents)
         if report.evaluation is not None:
             self.evaluated = self.step
             transcript = {"returns": report.evaluation.returns, "length": report.evaluation.length}
@@ -149,20 +159,27 @@ class Session:
             self.watch.on_metrics(step, known)
 
     def check(self, report: Report) -> None:
-        """A loss that is no number ends the run; its last good checkpoint stays."""
+        """A loss that is no number ends the run, and so do such parameters: no checkpoint is made of them, the last good one stays."""
         for name, values in report.metrics.items():
             if name.startswith("train/"):  # nan where no episode ended
                 continue
             bad = np.flatnonzero(~np.isfinite(values))
             if len(bad):
                 update = report.update - len(values) + int(bad[0]) + 1
-                why = f"{name} is {values[bad[0]]} at update {update:,} (step {update * self.steps:,})"
-                self.out.finish("failed", why=why)
-                last = self.out.summary.get("checkpoint") or {}
-                raise TrainingFailed(
-                    f"{why}; the run {self.out.id} is marked as failed and keeps its checkpoint of step {last.get('step', 0):,}. "
-                    "A smaller lr or max_grad_norm often helps"
-                )
+                self.fail(f"{name} is {values[bad[0]]} at update {update:,} (step {update * self.steps:,})")
+        for g in trainees(self.made.line_up):
+            group = self.made.line_up[g]
+            for name, leaf in flatten(group.algorithm.actor(report.state.learners[g])).items():
+                if np.issubdtype(leaf.dtype, np.floating) and not np.isfinite(leaf).all():
+                    self.fail(f"{name} of {group.name} is no number after update {report.update:,} (step {self.step:,})")
+
+    def fail(self, why: str) -> NoReturn:
+        self.out.finish("failed", why=why)
+        last = self.out.summary.get("checkpoint") or {}
+        raise TrainingFailed(
+            f"{why}; the run {self.out.id} is marked as failed and keeps its checkpoint of step {last.get('step', 0):,}. "
+            "A smaller lr or max_grad_norm often helps"
+        )
 
     def score(self, evaluation: Episodes) -> dict[str, float]:
         """eval/return (the first trained role's), its interval, and every role's own where there are several."""
@@ -191,7 +208,8 @@ class Session:
 
     def keep(self, report: Report, contents: Mapping[str, PolicyContent]) -> None:
         """A checkpoint: regular at an evaluation point, an interim one where the run ends between two."""
-        facts = {"best": {"step": self.best.step, "value": self.best.value}} if self.best else {}
+        best_so_far = {"best": {"step": self.best.step, "value": self.best.value}} if self.best else {}
+        facts = {**best_so_far, "window": self.window}
         best = self.best.contents if self.best else None
         interim = report.evaluation is None
         self.out.checkpoint(self.step, report.update, flatten(report.state), facts, contents, best=best, interim=interim)
@@ -266,10 +284,11 @@ def resume(store: Store, run_id: str, steps: float | None, watch: Watch) -> str:
     spec = specs.resolve({**head["spec"], "steps": told_steps if steps is None else steps})
     made, host = prepared(store, spec)
     total, done = whole_updates(spec.steps, made.program.steps), int(summary.get("steps", 0))
-    if summary.get("status") == "finished" and total <= done:
-        if total == done:
-            return run_id
-        raise ValueError(f"run {run_id} has come to step {done:,}; --steps is the total, and {total:,} is less")
+    if summary.get("status") == "finished" and total == done:
+        return run_id
+    reached = max((info.step for info in folder.checkpoints(store, run_id, lambda problem: None) if info.resumable), default=0)
+    if reached > total:
+        raise ValueError(f"run {run_id} has come to step {reached:,}; --steps is the total, and {total:,} is less")
     out, content = writer.open_for_resume(store, run_id)
     for warning in out.warnings:
         print(f"agonist: {warning}", file=sys.stderr)
@@ -279,9 +298,7 @@ def resume(store: Store, run_id: str, steps: float | None, watch: Watch) -> str:
         if content is None:
             state = made.program.init(session.seed, made.frozen)
         else:
-            if content.info.step > total:
-                raise ValueError(f"run {run_id} has come to step {content.info.step:,}; --steps is the total, and {total:,} is less")
-            like = made.program.shape()
+            like = made.program.shape(made.frozen)
             state = made.program.place(unflatten(like, content.state, f"the checkpoint of step {content.info.step:,} of run {run_id}"))
             session.remember(content)
             if host:

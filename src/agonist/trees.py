@@ -45,8 +45,7 @@ def _numbers(leaf: Any) -> np.ndarray[Any, Any]:
 
 
 def _leaf(like: Any, array: np.ndarray[Any, Any], what: str) -> Any:
-    if _is_key(like):
-        return jax.random.wrap_key_data(jnp.asarray(array))
-    if tuple(like.shape) != array.shape or like.dtype != array.dtype:
-        raise ValueError(f"{what} is {array.dtype}{list(array.shape)}; {like.dtype}{list(like.shape)} is asked for here")
-    return array
+    wanted = jax.eval_shape(jax.random.key_data, like) if _is_key(like) else like
+    if tuple(wanted.shape) != array.shape or wanted.dtype != array.dtype:
+        raise ValueError(f"{what} is {array.dtype}{list(array.shape)}; {wanted.dtype}{list(wanted.shape)} is asked for here")
+    return jax.random.wrap_key_data(jnp.asarray(array)) if _is_key(like) else array

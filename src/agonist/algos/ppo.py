@@ -49,7 +49,7 @@ class PPOConfig:
     horizon: float = option(
         0.0, "rates fall linearly to zero over so many steps; 0: they stay", unit="env steps", traced=True, span=(0, None)
     )
-    gamma: float = option(0.98, "discount a step; nearer to 1 where rewards are far apart", traced=True, source=OURS, span=(0, 1))
+    gamma: float = option(0.97, "discount a step; nearer to 1 where rewards are far apart", traced=True, source=OURS, span=(0, 1))
     gae_lambda: float = option(0.95, "how far advantages look ahead: 0 one step, 1 to the end", traced=True, source=MAVA, span=(0, 1))
     clip: float = option(0.2, "how far a ratio may leave 1 before its gradient stops", traced=True, source=MAVA, span=(0, None))
     entropy: float = option(0.01, "weight of the entropy bonus", traced=True, source=MAVA, span=(0, None))

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from agonist.types import Box, Discrete, Env, EnvSpec, HostEnv, MultiDiscrete, Role, TimeStep
+from agonist.types import Box, Discrete, Env, EnvSpec, HostArray, HostEnv, MultiDiscrete, Role, Space, TimeStep
 
 STEPS = 40  # of the walks that the rules are checked on, unless the time limit says more
 BATCH = 3
@@ -30,18 +30,20 @@ def choices(action: Any) -> int | None:
 
 def random_actions(spec: EnvSpec, timestep: TimeStep, rng: np.random.Generator) -> dict[str, Any]:
     """A legal action for everybody."""
-    return {role.name: _random_action(role, timestep, rng) for role in spec.roles}
+    out = {}
+    for role in spec.roles:
+        out[role.name] = random_action(role.action, timestep.legal[role.name], np.shape(timestep.alive[role.name]), rng)
+    return out
 
 
-def _random_action(role: Role, timestep: TimeStep, rng: np.random.Generator) -> Any:
-    legal = timestep.legal[role.name]
-    if isinstance(role.action, Box):
-        low, high = max(role.action.low, -1e3), min(role.action.high, 1e3)
-        return rng.uniform(low, high, (*np.shape(timestep.alive[role.name]), *role.action.shape)).astype(np.float32)
+def random_action(space: Space, legal: HostArray | None, seats: tuple[int, ...], rng: np.random.Generator) -> HostArray:
+    """A legal action for each seat."""
+    if isinstance(space, Box):
+        return rng.uniform(max(space.low, -1e3), min(space.high, 1e3), (*seats, *space.shape)).astype(np.float32)
     luck = rng.random(np.shape(legal)) * np.asarray(legal)
-    if isinstance(role.action, Discrete):
+    if isinstance(space, Discrete):
         return luck.argmax(-1).astype(np.int32)
-    parts = np.split(luck, np.cumsum(role.action.ns)[:-1], axis=-1)
+    parts = np.split(luck, np.cumsum(space.ns)[:-1], axis=-1)
     return np.stack([part.argmax(-1) for part in parts], axis=-1).astype(np.int32)
 
 

@@ -1,0 +1,120 @@
+"""What the code knows is told as it knows it; links lead somewhere; nothing names the machine on which it was written."""
+
+import importlib.util
+import re
+from pathlib import Path
+from urllib.parse import unquote
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
+HOSTS = ("arxiv.org", "doi.org", "www.apache.org")  # what a page may link to: papers and the licence
+FOREIGN = re.compile(r"/(?:work|root|home|Users|tmp)/|pypi|conda|localhost|127\.0\.0\.1|\.internal\b")
+LARGEST = 300_000  # bytes of a picture
+
+
+def name_of(page: Path) -> str:
+    return page.relative_to(ROOT).as_posix()
+
+
+@pytest.fixture(scope="module")
+def generate():
+    found = importlib.util.spec_from_file_location("generate", ROOT / "docs" / "generate.py")
+    module = importlib.util.module_from_spec(found)
+    found.loader.exec_module(module)
+    return module
+
+
+def marks(generate, page):
+    return generate.PART.findall(page.read_text(encoding="utf8"))
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if "made by docs/generate.py" in page.read_text(encoding="utf8")], ids=name_of)
+def test_generating_changes_nothing(generate, page):
+    text = page.read_text(encoding="utf8")
+    if "Not installed here" in generate.filled(text):
+        pytest.fail(f"{name_of(page)} is made where all extras are installed: make develop")
+    assert generate.filled(text) == text, f"{name_of(page)} is old: make docs"
+
+
+def test_every_part_stands_on_some_page(generate):
+    assert {mark for page in PAGES for mark in marks(generate, page)} == set(generate.PARTS)
+
+
+def test_every_help_page_is_shown(generate):
+    shown = (ROOT / "docs" / "reference" / "cli.md").read_text(encoding="utf8")
+    for words in ([], ["train"], ["runs", "list"], ["doctor"]):
+        assert f"```text\n{generate.help_of(words)}\n```" in shown
+
+
+def test_metrics_are_read_from_a_docstring(generate):
+    text = "Batch -> metrics:\n    loss/a             lower is better\n    grad/a, grad/b norms,\n                       before clipping\n"
+    assert generate.metrics_of(text) == [(["loss/a"], "lower is better"), (["grad/a", "grad/b"], "norms, before clipping")]
+
+
+def test_measurements_are_told_where_there_are_some(generate, tmp_path, monkeypatch):
+    monkeypatch.setattr(generate, "ROOT", tmp_path)
+    (tmp_path / "bench").mkdir()
+    assert generate.PARTS["bench-train"]() == "Not measured yet: `agonist bench train`."
+    found = '{"env": "lbf:x", "median": 1200, "env_steps_per_second": [1000, 1200, 1300], "limit_env_steps_per_second": [1500],'
+    found += ' "fraction_of_limit": 0.8, "machine": {"cpu": "a chip", "cores": 2}, "commit": "0123456789abcdef", "date": "2026-01-01"}'
+    (tmp_path / "bench" / "train.json").write_text(found)
+    told = generate.PARTS["bench-train"]()
+    assert "| ours | 1,200 | 1,000 - 1,300 |" in told
+    assert "**0.8**" in told
+    assert "a chip, 2 cores, commit 0123456789, 2026-01-01" in told
+    (tmp_path / "bench" / "scale.json").write_text('{"device": "H200", "rows": [{"envs": 2048, "median": 1e7, "all": [9e6, 11e6]}]}')
+    assert "| 2,048 | 10,000,000 | 9,000,000 - 11,000,000 | - | - |" in generate.PARTS["bench-scale"]()
+
+
+def test_links_lead_somewhere():
+    for page in PAGES:
+        text = re.sub(r"^```.*?^```$", "", page.read_text(encoding="utf8"), flags=re.DOTALL | re.MULTILINE)
+        for link in re.findall(r"\]\(([^)\s]+)\)", text):
+            if link.startswith("http"):
+                assert link.split("/")[2] in HOSTS, f"{name_of(page)} links to {link}"
+                continue
+            path, _, anchor = unquote(link).partition("#")
+            target = (page.parent / path).resolve() if path else page
+            assert target.exists(), f"{name_of(page)} links to {link}, which is not there"
+            if anchor:
+                assert anchor in anchors(target), f"{name_of(page)} links to {link}; {name_of(target)} has {sorted(anchors(target))}"
+
+
+def anchors(page: Path) -> set[str]:
+    """The headings of a page as a browser is sent to them."""
+    heads = re.findall(r"^#+ (.+)$", page.read_text(encoding="utf8"), re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", head.lower()).replace(" ", "-") for head in heads}
+
+
+@pytest.mark.parametrize("page", [*PAGES, *sorted((ROOT / "examples").glob("*.py"))], ids=name_of)
+def test_nothing_names_this_machine(page):
+    found = FOREIGN.search(page.read_text(encoding="utf8"))
+    assert not found, f"{name_of(page)}: {found[0]}"
+
+
+def test_pages_can_be_reached_from_the_readme():
+    seen, todo = set(), [ROOT / "README.md"]
+    while todo:
+        page = todo.pop()
+        if page in seen or page.suffix != ".md":
+            continue
+        seen.add(page)
+        links = re.findall(r"\]\(([^)#\s]+\.md)[^)]*\)", page.read_text(encoding="utf8"))
+        todo += [(page.parent / link).resolve() for link in links if not link.startswith("http")]
+    assert sorted(map(name_of, set(PAGES) - seen)) == []
+
+
+def test_pictures_are_small():
+    pictures = [path for path in (ROOT / "docs" / "pictures").iterdir() if path.is_file()]
+    assert pictures
+    assert all(picture.stat().st_size < LARGEST for picture in pictures)
+
+
+def test_decisions_are_numbered_without_gaps_and_say_three_things():
+    found = sorted((ROOT / "docs" / "adr").glob("[0-9]*.md"))
+    assert [int(page.name[:4]) for page in found] == list(range(1, len(found) + 1))
+    for page in found:
+        heads = re.findall(r"^## (.+)$", page.read_text(encoding="utf8"), re.MULTILINE)
+        assert heads == ["Context", "Decision", "Consequence"], name_of(page)
