@@ -6,7 +6,8 @@ A page holds such a part between two marks, and everything around them is writte
     ...
     <!-- end -->
 
-`python docs/generate.py` writes all pages anew; `--pictures` also draws the environments. The tests make sure that running it
+`python docs/generate.py` writes all pages anew; `--pictures` also trains the two foragers of the quickstart, films them
+and draws the environments. The tests make sure that running it
 changes nothing.
 """
 
@@ -20,6 +21,7 @@ import os
 import pkgutil
 import re
 import sys
+import tempfile
 import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import redirect_stdout
@@ -217,6 +219,42 @@ def _role(role: Mapping[str, Any], told: Mapping[str, Any]) -> list[str]:
     return [role["name"], role["agents"], shape, does, f"{role['rewards']}{pays}", told["time_limit"] or "none"]
 
 
+# pictures
+
+
+def quickstart_curve() -> str:
+    return _quickstart(lambda line: not re.match(r"\w", line))
+
+
+def quickstart_result() -> str:
+    return _quickstart(lambda line: bool(re.match(r"[a-z]+ {2}", line)))
+
+
+def _quickstart(keep: Callable[[str], bool]) -> str:
+    """Lines of what training said when the pictures were made."""
+    lines = (ROOT / "docs" / "pictures" / "quickstart.txt").read_text(encoding="utf8").rstrip().splitlines()
+    text = "\n".join(line for line in lines if keep(line)).rstrip()
+    return f"```text\n{text}\n```"
+
+
+def film() -> None:
+    """What `make quickstart` does, with a film that is small enough for a page."""
+    from agonist.cli import main
+
+    said = io.TextIOWrapper(io.BytesIO(), encoding="utf8", newline="")  # a stream that can show a curve in braille
+    with tempfile.TemporaryDirectory() as store, redirect_stdout(said):
+        told = main(["train", "ppo", f"lbf:{PICTURES['lbf']}", "--steps", "4e5", "--seed", "1", "--store", store])
+        out = str(ROOT / "docs" / "pictures" / "quickstart.gif")
+        for seed in range(100):
+            main(["watch", "latest", "--episodes", "2", "--fps", "4", "--seed", str(seed), "--out", out, "--store", store])
+            if Path(out).stat().st_size < 280_000:
+                break
+    assert told == 0
+    said.seek(0)
+    lines = [line.rstrip() for line in said.read().partition("seed 0:")[0].splitlines() if "agonist " not in line]
+    (ROOT / "docs" / "pictures" / "quickstart.txt").write_text("\n".join(lines) + "\n", encoding="utf8")
+
+
 def draw() -> None:
     """A moment of each of our environments, as it draws itself, some steps into an episode."""
     import jax
@@ -275,7 +313,7 @@ def measured(name: str, picture: Callable[[Mapping[str, Any]], str], command: st
     def part() -> str:
         path = ROOT / "bench" / f"{name}.json"
         if not path.is_file():
-            return f"Not measured yet: `{command}`."
+            return f"Not measured yet: `{command}`." if command else "Not measured yet."
         found = json.loads(path.read_text(encoding="utf8"))
         return f"{picture(found)}\n\n{_where(found, path)}"
 
@@ -284,7 +322,11 @@ def measured(name: str, picture: Callable[[Mapping[str, Any]], str], command: st
 
 def _where(found: Mapping[str, Any], path: Path) -> str:
     machine = found.get("machine") or {}
-    places = [", ".join(map(str, found["devices"])) if "devices" in found else "", str(found.get("device", "")), str(machine.get("cpu", ""))]
+    places = [
+        ", ".join(map(str, found["devices"])) if "devices" in found else "",
+        str(found.get("device", "")),
+        str(machine.get("cpu", "")),
+    ]
     cores = f"{machine['cores']} cores" if "cores" in machine else ""
     commit = f"commit {str(found['commit'])[:10]}" if found.get("commit") else ""
     told = [text for text in (*places, cores, commit, str(found.get("date", ""))) if text]
@@ -348,6 +390,8 @@ def others() -> str:
 
 
 PARTS: dict[str, Callable[[], str]] = {
+    "quickstart-curve": quickstart_curve,
+    "quickstart-result": quickstart_result,
     "ppo-about": ppo_about,
     "ppo-keys": ppo_keys,
     "ppo-marks": ppo_marks,
@@ -360,20 +404,19 @@ PARTS: dict[str, Callable[[], str]] = {
     "suites": suites,
     "rooms": rooms,
     "bench-train": measured("train", _training, "agonist bench train"),
-    "bench-train-recurrent": measured(
-        "train-recurrent", _training, "agonist bench train recurrent=true out=bench/train-recurrent.json"
-    ),
+    "bench-train-recurrent": measured("train-recurrent", _training, "agonist bench train recurrent=true out=bench/train-recurrent.json"),
     "bench-start": measured("start", _start, "agonist bench start"),
     "bench-scale": measured("scale", _scale, "agonist bench scale"),
     "bench-scale-h200": measured("scale-h200", _scale, "agonist bench scale out=bench/scale-h200.json"),
     "bench-kills": measured("kills", _scalars, "make campaign kills"),
-    "bench-sweep": measured("sweep", _scalars, "agonist bench sweep"),
+    "bench-sweep": measured("sweep", _scalars, ""),
     "bench-others": others,
 }
 
 
 def main(words: Sequence[str]) -> int:
     if "--pictures" in words:
+        film()
         draw()
     for page in pages():
         before = page.read_text(encoding="utf8")

@@ -139,9 +139,9 @@ def test_unroll_is_a_slow_loop(recurrent):
             running += np.stack(gained, axis=1)
             for b in np.flatnonzero(after.last):
                 finished += [1, *running[b]]
-        names = ("episodes", "length", "return/climbers", "return/guide")
+        names = ("episodes", "length", "return/team", "return/guide")
         close([played.finished[name] for name in names], finished.tolist())
-        close((worker.length, worker.returns["climbers"]), (running[:, 0], running[:, 1]))
+        close((worker.length, worker.returns["team"]), (running[:, 0], running[:, 1]))
     last = np.asarray(played.transition.last)
     assert (last.any(axis=1) & ~last.all(axis=1)).any(), "no environment ended alone: the loop proves less than it should"
 
@@ -191,9 +191,15 @@ def test_a_loop_over_episodes_gives_the_returns_of_evaluate():
         length += ~over
         over |= np.asarray(slow.timestep.last)
         t += 1
-    close(played.returns, returns)
+    close(played.returns, {"team": returns["climbers"], "old": returns["climbers"], "guide": returns["guide"]})
     close(played.length, length)
     assert len(set(length.tolist())) > 1, "all episodes were of one length: that the first one counts was not seen"
+
+
+def test_a_group_gets_what_its_role_shares_or_what_its_own_seats_got():
+    reward = np.array([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
+    assert rollout.team_reward(CLIMBERS, reward).tolist() == [1, 4]
+    assert rollout.team_reward(replace(CLIMBERS, rewards="individual"), reward[:, [0, 2]]).tolist() == [4, 10]
 
 
 def test_an_evaluation_stops_at_its_limit():
@@ -370,7 +376,7 @@ def test_frames_are_one_episode_from_its_first_moment_to_its_last(make):
     shown = list(rollout.frames(make(), line_up, players, jax.random.key(1), 100))
     assert [frame.last for frame in shown] == [False] * (len(shown) - 1) + [True]
     assert len(shown) - 1 <= stairs.LIMIT
-    assert shown[0].returns == {"climbers": 0.0, "guide": 0.0}
+    assert shown[0].returns == {"team": 0.0, "old": 0.0, "guide": 0.0}
     heights = [int((frame.image[:, :, 1] == 80).sum()) for frame in shown]
     assert heights[0] == 3
     assert heights == sorted(heights), "the next episode's beginning was shown"

@@ -148,8 +148,7 @@ class Match:
 
     env: Env | HostEnv
     seated: assembly.Seated
-    role: Role
-    named: Mapping[str, str]  # seat -> policy
+    named: Mapping[str, str]  # who sits where -> policy, the ones asked for first
 
 
 def seat(who: str | Run | Policy, env: str | None, players: Mapping[str, Any], store: str | Store | None, sampled: bool | None) -> Match:
@@ -177,8 +176,7 @@ def seat(who: str | Run | Policy, env: str | None, players: Mapping[str, Any], s
     params = tuple(rollout.stacked(config.params) if config else p for config, p in zip(seated.configs, seated.frozen.params, strict=True))
     line_up = evaluated(seated.line_up, sampled)
     named = {group.name: config.name for group, config in zip(seated.line_up, seated.configs, strict=True) if config}
-    first = next(group for group, config in zip(seated.line_up, seated.configs, strict=True) if config)
-    return Match(world, seated._replace(line_up=line_up, frozen=seated.frozen._replace(params=params)), first.role, named)
+    return Match(world, seated._replace(line_up=line_up, frozen=seated.frozen._replace(params=params)), named)
 
 
 def _held(who: str | Run | Policy, store: str | Store | None) -> tuple[dict[str, PolicyContent], Mapping[str, Any]]:
@@ -215,8 +213,8 @@ def evaluate(
         raise ValueError(f"episodes needs a whole number of 1 or more, got {episodes}")
     match = seat(who, env, players, store, sampled)
     played = play(match, jax.random.key(seed), episodes)
-    by_role = {role: mean_interval(returns) for role, returns in played.returns.items()}
-    mean, low, high = by_role[match.role.name]
+    by_group = {group: mean_interval(returns) for group, returns in played.returns.items()}
+    mean, low, high = by_group[next(iter(match.named))]
     greedy = next(group.greedy for group in match.seated.line_up if group.name in match.named)
     out = {
         "policy": match.named[next(iter(match.named))],
@@ -228,8 +226,8 @@ def evaluate(
         "eval/interval": [low, high],
         "eval/length": float(np.mean(played.length)),
     }
-    if len(by_role) > 1:
-        out |= {"policies": dict(match.named)} | {f"eval/return/{role}": interval[0] for role, interval in by_role.items()}
+    if len(by_group) > 1:
+        out |= {"policies": dict(match.named)} | {f"eval/return/{group}": interval[0] for group, interval in by_group.items()}
     return out
 
 

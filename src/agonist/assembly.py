@@ -74,7 +74,7 @@ def seat(spec: EnvSpec, players: Mapping[str, Any], find: Find, learn: Callable[
         else:
             group, stack = _other(role, who, find)
             configs.append(None)
-            groups.append(group._replace(name=f"{_label(spec, role)}:{group.name}"))
+            groups.append(group._replace(name=_label(spec, role)))
             params.append(stack)
     line_up = tuple(groups)
     rollout.check_line_up(spec, line_up)
@@ -103,7 +103,7 @@ def _parts(spec: EnvSpec, players: Mapping[str, Any]) -> list[tuple[Role, Any]]:
 
 def _other(role: Role, who: Any, find: Find) -> tuple[Group, Tree]:
     """A script, a frozen policy, or several of one architecture, met in turn."""
-    if isinstance(who, str) and (who == "random" or who.startswith("action:")):
+    if isinstance(who, str) and scripted.is_script(who):
         return Group(who, scripted.make_script(who, role)), ()
     if who == []:
         raise ValueError(f"players of {role.name!r} are an empty list: name one policy or more")

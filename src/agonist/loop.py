@@ -23,7 +23,7 @@ from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from agonist import rollout
 from agonist.rollout import Episodes, Rollout, Worker
-from agonist.types import Array, Buffer, Env, EnvSpec, HostEnv, LineUp, Players, Tree, option
+from agonist.types import Array, Buffer, Env, HostEnv, LineUp, Players, Tree, option
 
 INIT, ROLLOUT, SAMPLE, UPDATE, EVALUATE, ABSOLUTE = range(6)  # purposes of randomness
 ROUNDS = 10  # an absolute metric takes so many times an evaluation's episodes
@@ -300,14 +300,14 @@ def _played(parts: _Parts, rollouts: Rollout) -> dict[str, Array]:
     sums = {name: value.sum() for name, value in rollouts.finished.items()}
     if len(parts.lay.devices) > 1:
         sums = jax.lax.psum(sums, "devices")
-    return told_of(parts.env.spec, parts.line_up, sums)
+    return told_of(parts.line_up, sums)
 
 
-def told_of(spec: EnvSpec, line_up: LineUp, sums: Mapping[str, Array]) -> dict[str, Array]:
+def told_of(line_up: LineUp, sums: Mapping[str, Array]) -> dict[str, Array]:
     episodes = sums["episodes"]
     count = jnp.where(episodes > 0, episodes, jnp.nan)
-    names = {f"train/return/{role.name}": f"return/{role.name}" for role in spec.roles} if len(spec.roles) > 1 else {}
-    names |= {"train/return": f"return/{line_up[trainees(line_up)[0]].role.name}", "train/length": "length"}
+    names = {f"train/return/{group.name}": f"return/{group.name}" for group in line_up} if len(line_up) > 1 else {}
+    names |= {"train/return": f"return/{line_up[trainees(line_up)[0]].name}", "train/length": "length"}
     return {"train/episodes": episodes.astype(jnp.float32)} | {name: sums[source] / count for name, source in names.items()}
 
 
@@ -328,7 +328,7 @@ def _evaluations(
         return jax.tree.map(lambda kept, new: kept.at[r].set(new), out, played)
 
     blank = jnp.full((ROUNDS, parts.lay.local, each), jnp.nan)
-    return jax.lax.fori_loop(0, rounds, body, Episodes({role.name: blank for role in parts.env.spec.roles}, blank))
+    return jax.lax.fori_loop(0, rounds, body, Episodes({group.name: blank for group in parts.line_up}, blank))
 
 
 def evaluated(line_up: LineUp, sampled: bool | None) -> LineUp:
@@ -383,7 +383,7 @@ def make_host_program(env: HostEnv, env_eval: HostEnv, line_up: LineUp, buffers:
         if not worker:
             worker.append(rollout.start_host(play, players, purpose(seed, update, SAMPLE), config.envs))
         worker[0], played = rollout.unroll_host(play, players, worker[0], purpose(seed, update, ROLLOUT), length)
-        told = told_of(env.spec, line_up, played.finished)
+        told = told_of(line_up, played.finished)
         rollouts = _split(played, config.shards)
         learners, alone = list(state.learners), len(learn) == 1
         for g, update_g in learn.items():

@@ -32,18 +32,18 @@ class Worker(NamedTuple):
     timestep: TimeStep
     carries: tuple[Tree, ...]  # a group's memory
     drawn: tuple[Array, ...]  # [B] which of a group's K sets of parameters plays
-    returns: Mapping[str, Array]  # role -> [B] so far in this episode
+    returns: Mapping[str, Array]  # group -> [B] so far in this episode
     length: Array  # [B]
 
 
 class Rollout(NamedTuple):
     transition: Transition  # [T, B, ...]
     carries: tuple[Tree, ...]  # with which the first step was acted
-    finished: Mapping[str, Array]  # sums over the episodes that ended: `episodes`, `length`, `return/<role>`
+    finished: Mapping[str, Array]  # sums over the episodes that ended: `episodes`, `length`, `return/<group>`
 
 
 class Episodes(NamedTuple):
-    returns: Mapping[str, Array]  # role -> [B]
+    returns: Mapping[str, Array]  # group -> [B]
     length: Array  # [B]
 
 
@@ -83,8 +83,8 @@ def batch_of(rollout: Rollout, line_up: LineUp, which: int) -> Batch:
     return Batch(seats_of(rollout.transition, line_up[which]), rollout.carries[which])
 
 
-def episode_return(role: Role, reward: Array) -> Array:
-    """[B, N] -> [B]: the shared reward itself, or the sum over the role's agents."""
+def team_reward(role: Role, reward: Array) -> Array:
+    """[B, N] of the seats held -> [B]: the shared reward itself, or the seats' sum."""
     return reward[:, 0] if role.rewards == "shared" else reward.sum(axis=1)
 
 
@@ -147,7 +147,7 @@ def start(env: Env, line_up: LineUp, players: Players, key: Array, batch: int) -
     """A batch of environments at their first step."""
     keys = jax.random.split(key, batch + 1)
     state, timestep = env.reset(keys[:batch])
-    return _seat(env.spec, line_up, players, state, timestep, keys[batch])
+    return _seat(line_up, players, state, timestep, keys[batch])
 
 
 def unbegun(env: Env, line_up: LineUp, players: Players, batch: int) -> Worker:
@@ -163,11 +163,11 @@ def unbegun(env: Env, line_up: LineUp, players: Players, batch: int) -> Worker:
     return worker._replace(timestep=worker.timestep._replace(last=np.ones((batch,), bool)))
 
 
-def _seat(spec: EnvSpec, line_up: LineUp, players: Players, state: Tree, timestep: TimeStep, key: Array) -> Worker:
+def _seat(line_up: LineUp, players: Players, state: Tree, timestep: TimeStep, key: Array) -> Worker:
     batch = timestep.last.shape[0]
     carries = tuple(group.algorithm.carry(batch) for group in line_up)
     nothing = jnp.zeros((batch,), jnp.float32)
-    returns = {role.name: nothing for role in spec.roles}
+    returns = {group.name: nothing for group in line_up}
     return Worker(state, timestep, carries, _draw(players, key, batch), returns, jnp.zeros((batch,), jnp.int32))
 
 
@@ -190,25 +190,26 @@ def unroll(env: Env, line_up: LineUp, players: Players, worker: Worker, key: Arr
     """
 
     def step(worker: Worker, keys: Array) -> tuple[Worker, Any]:
-        worker, closing = jax.lax.cond(
+        (state, timestep), closing = jax.lax.cond(
             worker.timestep.last.any(),
-            lambda w: (_restart(env, line_up, players, w, keys[-1]), _next_values(line_up, players, w)),
-            lambda w: (w, jax.tree.map(jnp.zeros_like, jax.eval_shape(lambda: _next_values(line_up, players, w)))),
+            lambda w: (_restart(env, w, keys[-1]), _next_values(line_up, players, w)),
+            lambda w: ((w.env, w.timestep), jax.tree.map(jnp.zeros_like, jax.eval_shape(lambda: _next_values(line_up, players, w)))),
             worker,
         )
+        worker = _reseat(line_up, players, worker, state, timestep, keys[-1])
         actions, extras, carries = act(line_up, players, worker.timestep, worker.carries, worker.drawn, keys)
         state, after = env.step(worker.env, actions)
-        told = _tally(env.spec, worker._replace(env=state, carries=carries), after)
+        told = _tally(line_up, worker._replace(env=state, carries=carries), after)
         told = told._replace(timestep=after)
-        return told, (transition(worker.timestep, actions, extras, after), closing, _finished(told, after.last))
+        return told, (transition(worker.timestep, actions, extras, after), closing, (told.returns, told.length))
 
-    last, (transitions, closings, sums) = jax.lax.scan(step, worker, jax.random.split(key, (length, len(line_up) + 1)))
+    last, (transitions, closings, tallies) = jax.lax.scan(step, worker, jax.random.split(key, (length, len(line_up) + 1)))
     ends = _values(line_up, players, last)
     next_values = jax.tree.map(lambda closed, end: jnp.concatenate([closed[1:], end[None]]), closings, ends)
     extras = {name: extra | next_values.get(name, {}) for name, extra in transitions.extras.items()}
     fresh = tuple(group.algorithm.carry(worker.length.shape[0]) for group in line_up)
     carries = select(worker.timestep.last, fresh, worker.carries)
-    return last, Rollout(transitions._replace(extras=extras), carries, jax.tree.map(lambda leaf: leaf.sum(axis=0), sums))
+    return last, Rollout(transitions._replace(extras=extras), carries, _finished(tallies[0], tallies[1], transitions.last))
 
 
 def transition(before: TimeStep, actions: Mapping[str, Array], extras: Mapping[str, Tree], after: TimeStep) -> Transition:
@@ -246,14 +247,16 @@ def _keys(line_up: LineUp, key: Array, t: Array | int) -> Array:
     return key[None] if len(line_up) == 1 else jax.random.split(key, len(line_up))
 
 
-def _tally(spec: EnvSpec, worker: Worker, after: TimeStep) -> Worker:
-    returns = {role.name: worker.returns[role.name] + episode_return(role, after.reward[role.name]) for role in spec.roles}
+def _tally(line_up: LineUp, worker: Worker, after: TimeStep) -> Worker:
+    gained = {group.name: team_reward(group.role, seats_of(after, group).reward) for group in line_up}
+    returns = {name: worker.returns[name] + reward for name, reward in gained.items()}
     return worker._replace(returns=returns, length=worker.length + 1)
 
 
-def _finished(worker: Worker, last: Array) -> Mapping[str, Array]:
-    sums = {f"return/{role}": (last * value).sum() for role, value in worker.returns.items()}
-    return sums | {"episodes": last.sum(), "length": (last * worker.length).sum()}
+def _finished(returns: Mapping[str, Array], length: Array, last: Array) -> Mapping[str, Array]:
+    """Sums over the episodes that ended, of any axes."""
+    sums = {f"return/{role}": (last * value).sum() for role, value in returns.items()}
+    return sums | {"episodes": last.sum(), "length": (last * length).sum()}
 
 
 def select(mask: Array, new: Any, old: Any, axis: int = 0) -> Any:
@@ -267,12 +270,19 @@ def select(mask: Array, new: Any, old: Any, axis: int = 0) -> Any:
     return jax.tree.map(one, new, old)
 
 
-def _restart(env: Env, line_up: LineUp, players: Players, worker: Worker, key: Array) -> Worker:
-    """A new episode where the last one has ended."""
+def _restart(env: Env, worker: Worker, key: Array) -> tuple[Tree, TimeStep]:
+    """A new episode's beginning where the last one has ended."""
     last = worker.timestep.last
-    fresh = start(env, line_up, players, key, last.shape[0])
-    mixed: Worker = select(last, fresh._replace(env=()), worker._replace(env=()))
-    return mixed._replace(env=select(last, fresh.env, worker.env, env.batch_axis))
+    state, timestep = env.reset(jax.random.split(key, last.shape[0]))
+    return select(last, state, worker.env, env.batch_axis), select(last, timestep, worker.timestep)
+
+
+def _reseat(line_up: LineUp, players: Players, worker: Worker, state: Tree, timestep: TimeStep, key: Array) -> Worker:
+    """What goes with a new episode: no memory, a clean tally, opponents drawn anew."""
+    fresh = _seat(line_up, players, state, timestep, jax.random.fold_in(key, 1))
+    last = worker.timestep.last
+    again: Worker = select(last, fresh._replace(env=()), worker._replace(env=(), timestep=timestep))
+    return again._replace(env=state, timestep=timestep)
 
 
 def evaluate(env: Env, line_up: LineUp, players: Players, key: Array, episodes: int, limit: int) -> Episodes:
@@ -289,7 +299,7 @@ def evaluate(env: Env, line_up: LineUp, players: Players, key: Array, episodes: 
         worker, over, t = loop
         actions, _, carries = act(line_up, players, worker.timestep, worker.carries, worker.drawn, _keys(line_up, key_act, t))
         state, after = env.step(worker.env, actions)
-        told = _tally(env.spec, worker, after)
+        told = _tally(line_up, worker, after)
         returns, steps = select(over, (worker.returns, worker.length), (told.returns, told.length))
         return Worker(state, after, carries, worker.drawn, returns, steps), over | after.last, t + 1
 
@@ -318,7 +328,7 @@ def start_host(play: HostPlay, players: Players, key: Array, batch: int) -> Work
 
 def _seat_host(play: HostPlay, players: Players, timestep: TimeStep, key: Array) -> Worker:
     """Tallies in numpy: what is not compiled is dear in jax."""
-    worker = _seat(play.env.spec, play.line_up, players, (), timestep, key)
+    worker = _seat(play.line_up, players, (), timestep, key)
     return worker._replace(returns=_to_host(worker.returns), length=np.asarray(worker.length))
 
 
@@ -328,17 +338,17 @@ def _to_host(actions: Mapping[str, Array]) -> Mapping[str, HostArray]:
 
 def unroll_host(play: HostPlay, players: Players, worker: Worker, key: Array, length: int) -> tuple[Worker, Rollout]:
     """`unroll` for an environment that is stepped from the host and resets by itself."""
-    spec, first, steps, sums = play.env.spec, worker.carries, [], []
-    closing = jax.tree.map(np.zeros_like, play.values(players, worker))
+    first, steps, sums = worker.carries, [], []
+    nothing = jax.tree.map(np.zeros_like, play.values(players, worker))
     for t, keys in enumerate(jax.random.split(key, (length, len(play.line_up) + 1))):
         actions, extras, carries = play.act(players, worker.timestep, worker.carries, worker.drawn, keys)
         begins, after = play.env.step(_to_host(actions))
-        told = _tally(spec, worker._replace(carries=carries), after)
-        if t == length - 1 or bool(is_cut(after).any()):
-            closing = play.values(players, told._replace(timestep=after))
-        extras = {name: extra | closing.get(name, {}) for name, extra in extras.items()}  # read only where an episode was closed
+        told = _tally(play.line_up, worker._replace(carries=carries), after)
+        closes = t == length - 1 or bool(is_cut(after).any())
+        closing = play.values(players, told._replace(timestep=after)) if closes else nothing
+        extras = {name: extra | closing.get(name, {}) for name, extra in extras.items()}
         steps.append(transition(worker.timestep, actions, extras, after))
-        sums.append(_finished(told, after.last))
+        sums.append(_finished(told.returns, told.length, after.last))
         worker = told._replace(timestep=begins)
         if after.last.any():
             worker = select(after.last, _seat_host(play, players, begins, keys[-1]), worker)
@@ -355,7 +365,7 @@ def evaluate_host(play: HostPlay, players: Players, key: Array, episodes: int, l
         keys = _keys(play.line_up, key_act, t)
         actions, _, carries = play.act(players, worker.timestep, worker.carries, worker.drawn, keys)
         begins, after = play.env.step(_to_host(actions))
-        told = _tally(play.env.spec, worker, after)
+        told = _tally(play.line_up, worker, after)
         returns, steps = select(over, (worker.returns, worker.length), (told.returns, told.length))
         worker = Worker((), begins, carries, worker.drawn, returns, steps)
         over = over | np.asarray(after.last)
@@ -391,7 +401,7 @@ def frames(env: Env | HostEnv, line_up: LineUp, players: Players, key: Array, li
             state, after = step(worker.env, actions)
         else:
             state, (_, after) = (), env.step(_to_host(actions))
-        worker = _tally(env.spec, worker._replace(env=state, timestep=after, carries=carries), after)
+        worker = _tally(line_up, worker._replace(env=state, timestep=after, carries=carries), after)
         returns = {role: float(value[0]) for role, value in worker.returns.items()}
         last = bool(after.last[0])
         image = image if last and not isinstance(env, Env) else draw(worker)

@@ -108,7 +108,6 @@ def whole(value: Any, key: str) -> int:
 def to_toml(spec: Spec) -> str:
     """The spec as a file that `--config` takes."""
 
-
     def text(value: Any) -> str:  # JSON's strings are TOML's, but for one sign
         return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
 

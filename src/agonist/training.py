@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
 
 import jax
@@ -21,6 +22,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from agonist import assembly, loop, policies, specs
+from agonist.algos.scripted import is_script
 from agonist.assembly import Assembly
 from agonist.checkpoints import PolicyContent
 from agonist.loop import Report, TrainState, trainees
@@ -30,7 +32,7 @@ from agonist.runs.find import find_policy
 from agonist.runs.folder import CheckpointContent
 from agonist.runs.store import Store, StoreError
 from agonist.runs.writer import RunWriter
-from agonist.specs import Spec
+from agonist.specs import TRAINEE, Spec
 from agonist.stats.intervals import mean_interval
 from agonist.trees import flatten, unflatten
 from agonist.types import Env
@@ -182,12 +184,12 @@ class Session:
         )
 
     def score(self, evaluation: Episodes) -> dict[str, float]:
-        """eval/return (the first trained role's), its interval, and every role's own where there are several."""
-        role = self.made.line_up[trainees(self.made.line_up)[0]].role.name
-        mean, low, high = mean_interval(evaluation.returns[role])
+        """eval/return (the first trainee's), its interval, and everybody's own where there are several."""
+        first = self.made.line_up[trainees(self.made.line_up)[0]].name
+        mean, low, high = mean_interval(evaluation.returns[first])
         out = {"eval/return": mean, "eval/return_low": low, "eval/return_high": high, "eval/length": float(np.mean(evaluation.length))}
         if len(evaluation.returns) > 1:
-            out |= {f"eval/return/{name}": float(np.mean(returns)) for name, returns in evaluation.returns.items()}
+            out |= {f"eval/return/{name}": mean_interval(returns)[0] for name, returns in evaluation.returns.items()}
         return out
 
     def speed(self, arrived: float) -> dict[str, float]:
@@ -229,7 +231,7 @@ class Session:
                 "policy": best.contents[role].name,
                 "policy_last": last[role],
                 "best_step": best.step,
-                **{name: value for name, value in found.items() if name.startswith("eval/return") and "_" not in name},
+                **{name: value for name, value in found.items() if name == "eval/return" or name.startswith("eval/return/")},
                 "eval/interval": [found["eval/return_low"], found["eval/return_high"]],
                 "eval/episodes": len(played.length),
                 "eval/play": "greedy" if self.greedy() else "sampled",
@@ -260,6 +262,7 @@ class Session:
 
 def train(store: Store, spec: Spec, seeds: Sequence[int], watch: Watch) -> list[str]:
     """A run a seed, one after another, by one compiled program."""
+    spec = replace(spec, players={seat: settled(store, who) for seat, who in spec.players.items()})
     made, _ = prepared(store, spec)
     total = whole_updates(spec.steps, made.program.steps)
     ids = []
@@ -272,6 +275,15 @@ def train(store: Store, spec: Spec, seeds: Sequence[int], watch: Watch) -> list[
             session.run(made.program.init(session.seed, made.frozen))
         ids.append(out.id)
     return ids
+
+
+def settled(store: Store, who: Any) -> Any:
+    """A player by a name that keeps its meaning: `latest`, or a run's best, would be somebody else when the run is resumed."""
+    if isinstance(who, list):
+        return [settled(store, one) for one in who]
+    if who == TRAINEE or is_script(who):
+        return who
+    return str(Path(who).resolve()) if Path(who).is_dir() else find_policy(store, who).name
 
 
 def resume(store: Store, run_id: str, steps: float | None, watch: Watch) -> str:

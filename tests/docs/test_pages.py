@@ -26,7 +26,7 @@ ROOT = Path(__file__).resolve().parents[2]
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
 SMALL = {"rollout": 16, "envs": 4, "hidden": [8], "eval_every": 1, "eval_episodes": 4, "epochs": 1, "shards": 1}
 SMALL_WORDS = [f"{key}={str(value).replace(' ', '')}" for key, value in SMALL.items()]
-SMALLER = {"--seeds": "2", "--episodes": "4"}  # options that make work, and what they become
+SMALLER = {"--seeds": "2", "--episodes": "2"}  # options that make work, and what they become
 NOT_RUN = {"docs/performance.md": 2}  # page -> blocks that are not run: measurements take minutes
 
 
@@ -107,7 +107,7 @@ def small_steps(steps: str) -> str:
 
 def small_words(words: list[str]) -> list[str]:
     words = [SMALLER.get(before, word) for before, word in zip(["", *words], words, strict=False)]
-    if words[0] != "train":
+    if words[0] != "train" or "--dry-run" in words:
         return words
     if "--steps" in words:
         at = words.index("--steps") + 1

@@ -1,11 +1,14 @@
 """What the code knows is told as it knows it; links lead somewhere; nothing names the machine on which it was written."""
 
 import importlib.util
+import json
 import re
 from pathlib import Path
 from urllib.parse import unquote
 
 import pytest
+
+from agonist.cli import main
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
@@ -35,7 +38,7 @@ def test_generating_changes_nothing(generate, page):
     text = page.read_text(encoding="utf8")
     if "Not installed here" in generate.filled(text):
         pytest.fail(f"{name_of(page)} is made where all extras are installed: make develop")
-    assert generate.filled(text) == text, f"{name_of(page)} is old: make docs"
+    assert generate.filled(text) == text, f"{name_of(page)} is behind the code: make docs"
 
 
 def test_every_part_stands_on_some_page(generate):
@@ -48,9 +51,24 @@ def test_every_help_page_is_shown(generate):
         assert f"```text\n{generate.help_of(words)}\n```" in shown
 
 
+def test_every_metric_is_explained(tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("AGONIST_STORE", str(tmp_path / "store"))
+    small = ("rollout=16", "envs=4", "hidden=[8]", "eval_every=1", "eval_episodes=4", "epochs=1", "shards=1")
+    assert main(["train", "ppo", "matrix:climbing", *small, "--steps", "640", "--json"]) == 0
+    capsys.readouterr()
+    assert main(["runs", "show", "latest", "--json"]) == 0
+    metrics = set(json.loads(capsys.readouterr().out)["metrics"])
+    pages = [ROOT / "docs" / "algorithms" / "ppo.md", ROOT / "docs" / "concepts" / "run.md"]
+    explained = {name for page in pages for name in re.findall(r"`([a-z_]+/[a-z_]+)`", page.read_text(encoding="utf8"))}
+    assert len(metrics) > 10
+    assert metrics <= explained, sorted(metrics - explained)
+
+
 def test_metrics_are_read_from_a_docstring(generate):
-    text = "Batch -> metrics:\n    loss/a             lower is better\n    grad/a, grad/b norms,\n                       before clipping\n"
-    assert generate.metrics_of(text) == [(["loss/a"], "lower is better"), (["grad/a", "grad/b"], "norms, before clipping")]
+    text = (
+        "It learns.\n\nBatch -> metrics:\n    loss/a         less is more\n    grad/a, grad/b norms,\n                   before clipping\n"
+    )
+    assert generate.metrics_of(text) == [(["loss/a"], "less is more"), (["grad/a", "grad/b"], "norms, before clipping")]
 
 
 def test_measurements_are_told_where_there_are_some(generate, tmp_path, monkeypatch):

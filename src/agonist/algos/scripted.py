@@ -5,6 +5,8 @@ They are algorithms like any other, so a script sits in a line-up beside trainee
 
 from __future__ import annotations
 
+import math
+
 import jax
 import jax.numpy as jnp
 
@@ -15,6 +17,8 @@ from agonist.types import Algorithm, Array, Box, Discrete, Role, TimeStep, Tree
 def make_random(role: Role) -> Algorithm:
     """Every legal action is as likely as any other; real actions are uniform between their bounds."""
     space = role.action
+    if isinstance(space, Box) and not math.isfinite(space.high - space.low):
+        raise ValueError(f"random play needs bounds; role {role.name!r} has actions from {space.low} to {space.high}")
 
     def act(params: Tree, timestep: TimeStep, carry: Tree, key: Array) -> tuple[Array, Tree, Tree]:
         batch = (timestep.last.shape[0], len(role.seats))
@@ -52,6 +56,10 @@ def _script(name: str, role: Role, act: object, greedy: object, stochastic: bool
         return ()
 
     return Algorithm(name, role, none, same, same, none, act, greedy, stochastic=stochastic)  # type: ignore[arg-type]
+
+
+def is_script(name: str) -> bool:
+    return name == "random" or name.startswith("action:")
 
 
 def make_script(name: str, role: Role) -> Algorithm:

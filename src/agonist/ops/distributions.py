@@ -8,6 +8,7 @@ is not legal has probability exactly 0 and is never drawn. The tanh-Gaussian's l
 
 import math
 from collections.abc import Callable
+from itertools import accumulate
 from typing import NamedTuple
 
 import jax
@@ -19,6 +20,7 @@ from agonist.types import Discrete, MultiDiscrete, Space
 
 NEVER = -1e9  # an illegal action's logit: exp of it is 0, and products with it stay finite, so gradients do
 STD_MIN = 1e-3
+WRITTEN_OUT = 16  # terms of a sum
 
 
 class Distribution(NamedTuple):
@@ -162,9 +164,14 @@ def _draw(uniform: Array, logits: Array, legal: Array | None) -> Array:
     whatever the uniform number and the sums' rounding.
     """
     odds = jax.nn.softmax(_masked(logits, legal), axis=0)
-    reach = jnp.where(odds > 0, jnp.cumsum(odds, axis=0), 0.0)
+    reach = jnp.where(odds > 0, _running_sum(odds), 0.0)
     threshold = uniform * jnp.max(reach, axis=0)
     return jnp.argmax(reach > threshold, axis=0).astype(jnp.int32)
+
+
+def _running_sum(x: Array) -> Array:
+    """Along the first axis. Of few terms it is written out: a cumsum is several kernels on an accelerator, in every step."""
+    return jnp.stack(list(accumulate(x))) if x.shape[0] <= WRITTEN_OUT else jnp.cumsum(x, axis=0)
 
 
 def _mean_and_std(outputs: Array, size: int) -> tuple[Array, Array]:

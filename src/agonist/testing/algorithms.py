@@ -27,11 +27,12 @@ from agonist.testing.envs import random_action
 from agonist.types import Algorithm, Array, Batch, Box, Discrete, HostArray, MultiDiscrete, Role, Space, TimeStep, Transition, Tree
 
 BATCH = 4  # environments
+FOUR = Discrete(4)
 DRAWS = 25  # times that the rules of acting are tried
 
 
 def team(
-    action: Space = Discrete(4), obs: tuple[int, ...] = (3,), agents: int = 2, state: tuple[int, ...] = (5,), seats: tuple[int, ...] = ()
+    action: Space = FOUR, obs: tuple[int, ...] = (3,), agents: int = 2, state: tuple[int, ...] = (5,), seats: tuple[int, ...] = ()
 ) -> Role:
     """A role to try an algorithm with."""
     return Role("player", agents, Box(float("-inf"), float("inf"), obs), action, seats=seats, state_shape=state)
@@ -357,8 +358,8 @@ class AlgorithmSuite(PlayerSuite):
             together, told_both, _ = mapped(together, both, key_of(seed))
             close({name: value[1] for name, value in told_both.items()}, told, rtol=1e-3)
         timestep, carry = self.moment(0), made.algorithm.carry(BATCH)
-        played = [made.act(made.algorithm.actor(state), timestep, carry, key_of(0)) for state in (alone, together)]
-        close(*played, rtol=1e-3, atol=1e-4)
+        one, two = (made.act(made.algorithm.actor(state), timestep, carry, key_of(0)) for state in (alone, together))
+        close(one, two, rtol=1e-3, atol=1e-4)
 
 
 def _words(module: Any) -> set[str]:

@@ -40,7 +40,8 @@ def random_action(space: Space, legal: HostArray | None, seats: tuple[int, ...],
     """A legal action for each seat."""
     if isinstance(space, Box):
         return rng.uniform(max(space.low, -1e3), min(space.high, 1e3), (*seats, *space.shape)).astype(np.float32)
-    luck = rng.random(np.shape(legal)) * np.asarray(legal)
+    mask = np.asarray(legal)
+    luck = rng.random(mask.shape) * mask
     if isinstance(space, Discrete):
         return luck.argmax(-1).astype(np.int32)
     parts = np.split(luck, np.cumsum(space.ns)[:-1], axis=-1)
