@@ -27,7 +27,16 @@ def bare(monkeypatch, tmp_path):
 
 @pytest.mark.parametrize(
     ("shards", "cores", "count", "one_thread"),
-    [(2, 4, 2, False), (2, 2, 2, True), (4, 2, 2, True), (6, 4, 3, False), (4, 64, 4, False), (5, 4, 1, False), (1, 4, 1, False), (2, 1, 1, False)],
+    [
+        (2, 4, 2, False),
+        (2, 2, 2, True),
+        (4, 2, 2, True),
+        (6, 4, 3, False),
+        (4, 64, 4, False),
+        (5, 4, 1, False),
+        (1, 4, 1, False),
+        (2, 1, 1, False),
+    ],
 )
 def test_a_device_a_shard_where_there_are_cores(bare, shards, cores, count, one_thread):
     bare.setattr(devices, "cores", lambda: cores)

@@ -23,7 +23,8 @@ def ppo(role, axes=(), **keys):
 
 GUIDES = ppo(GUIDE, hidden=(6,))
 OLD, OLDER = (
-    Players(((), jax.tree.map(lambda leaf: 3 * np.asarray(leaf)[None], GUIDES.policy(GUIDES.init(jax.random.key(i))))), ODDS) for i in (1, 2)
+    Players(((), jax.tree.map(lambda leaf: 3 * np.asarray(leaf)[None], GUIDES.policy(GUIDES.init(jax.random.key(i))))), ODDS)
+    for i in (1, 2)
 )
 
 
@@ -89,7 +90,9 @@ def test_two_devices_are_one_within_float_error(four):
     assert {len(leaf.devices()) for leaf in jax.tree.leaves(two[-1].state.workers)} == {2}
     assert [report.update for report in one] == [report.update for report in two] == [0, 2, 4, 6, 7]
     for a, b in zip(one, two, strict=True):
-        jax.tree.map(lambda x, y: np.testing.assert_allclose(x, y, rtol=1e-3, atol=2e-5), numbers(a.state.learners), numbers(b.state.learners))
+        jax.tree.map(
+            lambda x, y: np.testing.assert_allclose(x, y, rtol=1e-3, atol=2e-5), numbers(a.state.learners), numbers(b.state.learners)
+        )
         assert set(a.metrics) == set(b.metrics)
         for name, value in a.metrics.items():
             np.testing.assert_allclose(value, b.metrics[name], rtol=1e-3, atol=1e-4, err_msg=name)
@@ -203,7 +206,9 @@ def test_the_absolute_metric_is_of_the_policies_that_it_is_given(both):
     assert np.any(other.returns["climbers"] != got.returns["climbers"])
 
 
-@pytest.mark.parametrize(("sampled", "stochastic", "greedy"), [(None, True, False), (None, False, True), (True, False, False), (False, True, True)])
+@pytest.mark.parametrize(
+    ("sampled", "stochastic", "greedy"), [(None, True, False), (None, False, True), (True, False, False), (False, True, True)]
+)
 def test_trainees_are_evaluated_as_they_play_or_as_is_said(sampled, stochastic, greedy):
     algorithm = algos.make("ppo", algos.configure("ppo", KEYS), GUIDE)
     group = Group("guide", jax.tree.map(lambda x: x, algorithm) if stochastic else make_script("action:1", GUIDE), trains=True)
@@ -276,7 +281,7 @@ def test_rates_are_data(alone):
 
 
 def refused(make=team, **train):
-    with pytest.raises(ValueError, match=".") as error:
+    with pytest.raises(ValueError, match=r".") as error:
         program_of(make, **train)
     return str(error.value)
 

@@ -54,9 +54,7 @@ def test_a_package_without_a_name_is_unknown(offered):
     assert plugins.package(plugins.offers("agonist.test")["one"]) == "unknown"
 
 
-@pytest.mark.parametrize(
-    ("value", "error"), [("no_such_module_at_all:x", "ModuleNotFoundError"), ("json:no_such_name", "AttributeError")]
-)
+@pytest.mark.parametrize(("value", "error"), [("no_such_module_at_all:x", "ModuleNotFoundError"), ("json:no_such_name", "AttributeError")])
 def test_a_broken_plugin_raises_only_when_it_is_asked_for(offered, value, error):
     offered(entry("good", "json:loads", "nice"), entry("bad", value, "sloppy"))
     assert set(plugins.offers("agonist.test")) == {"good", "bad"}

@@ -80,9 +80,12 @@ def test_infinite_bounds_are_left_out_and_come_back():
 )
 def test_shapes_that_differ_are_both_named(other, asked):
     content = made(role_of(Discrete(4)))
-    with pytest.raises(ValueError, match=".") as error:
+    with pytest.raises(ValueError, match=r".") as error:
         policies.load(content, other)
-    assert str(error.value) == f"policy {content.name} plays 2 agents, observations [3], actions Discrete(n=4); role 'agents' here asks for {asked}"
+    assert (
+        str(error.value)
+        == f"policy {content.name} plays 2 agents, observations [3], actions Discrete(n=4); role 'agents' here asks for {asked}"
+    )
     renamed = replace(role_of(Discrete(4)), name="others")
     assert policies.load(content, renamed).algorithm.role == renamed
 
@@ -110,13 +113,18 @@ def altered(**spec):
         ({"role": None}, "does not say what it takes to play"),
         ({"role": {"name": "x"}}, "does not say what it takes to play"),
         ({"role": {**policies.role_out(role_of(Discrete(4))), "action": {"space": "eval", "n": 3}}}, "does not say what it takes to play"),
-        ({"role": {**policies.role_out(role_of(Discrete(4))), "action": {"space": "Discrete", "m": 3}}}, "does not say what it takes to play"),
+        (
+            {"role": {**policies.role_out(role_of(Discrete(4))), "action": {"space": "Discrete", "m": 3}}},
+            "does not say what it takes to play",
+        ),
     ],
 )
 def test_a_spec_names_what_is_registered_and_nothing_else(spec, sentence, monkeypatch):
     policies.load(made(role_of(Discrete(4))))
-    monkeypatch.setattr("importlib.import_module", lambda name: pytest.fail(f"{name} was imported") if "agonist" not in name else real(name))
-    with pytest.raises(ValueError, match=".") as error:
+    monkeypatch.setattr(
+        "importlib.import_module", lambda name: pytest.fail(f"{name} was imported") if "agonist" not in name else real(name)
+    )
+    with pytest.raises(ValueError, match=r".") as error:
         policies.load(altered(**spec))
     assert sentence in str(error.value)
     assert "\n" not in str(error.value)
@@ -195,7 +203,7 @@ def test_an_illegal_action_is_never_taken(greedy):
 )
 def test_shapes_by_hand_are_checked(obs, legal, sentence):
     player = policies.load(made(role_of(Discrete(4)))).player()
-    with pytest.raises(ValueError, match=".") as error:
+    with pytest.raises(ValueError, match=r".") as error:
         player.act(obs, legal)
     assert str(error.value) == sentence
 

@@ -300,7 +300,7 @@ def test_each_environment_plays_with_the_parameters_that_it_drew():
 
 
 def refused(line_up):
-    with pytest.raises(ValueError, match=".") as error:
+    with pytest.raises(ValueError, match=r".") as error:
         rollout.check_line_up(SPEC, line_up)
     return str(error.value)
 

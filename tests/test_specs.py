@@ -17,7 +17,7 @@ SMALL = {"algo": "ppo", "env": "lighthouse:3x2"}
 
 
 def refused(**given):
-    with pytest.raises(ValueError, match=".") as error:
+    with pytest.raises(ValueError, match=r".") as error:
         resolve({**SMALL, **given})
     return str(error.value)
 
@@ -102,14 +102,18 @@ def test_no_key_has_two_meanings(algo):
     """An algorithm's keys, those of training and the names above them are apart, and every key has help and a default."""
     ours, training = ({field.name: field for field in fields(part)} for part in (algos.config_type(algo), TrainConfig))
     assert not ours.keys() & training.keys()
-    assert not {"algo", "env", "steps", "seed", "store", "resume", "seeds", "config", "json", "players", "roles"} & (ours.keys() | training.keys())
+    assert not {"algo", "env", "steps", "seed", "store", "resume", "seeds", "config", "json", "players", "roles"} & (
+        ours.keys() | training.keys()
+    )
     for field in (*ours.values(), *training.values()):
         assert field.metadata["help"]
         assert field.default is not MISSING
     assert "lr" in ours
 
 
-@pytest.mark.parametrize(("text", "value"), [("4e5", 400_000), (4e5, 400_000), ("400000", 400_000), (0, 0), ("9007199254740993", 9007199254740993)])
+@pytest.mark.parametrize(
+    ("text", "value"), [("4e5", 400_000), (4e5, 400_000), ("400000", 400_000), (0, 0), ("9007199254740993", 9007199254740993)]
+)
 def test_steps_are_whole_numbers_in_any_spelling(text, value):
     assert resolve({**SMALL, "steps": text}).steps == value
 

@@ -65,7 +65,7 @@ def test_random_keys_go_on_as_they_were():
     ],
 )
 def test_wrong_shapes_and_types_are_named(name, array, sentence):
-    with pytest.raises(ValueError, match=".") as error:
+    with pytest.raises(ValueError, match=r".") as error:
         unflatten(example(), flatten(example()) | {name: array}, "policy abc")
     assert str(error.value) == sentence
 

@@ -32,7 +32,8 @@ def measure(options: Options) -> dict[str, Any]:
 
     rows = []
     for envs in options.envs:
-        keys = {"algo": "ppo", "env": options.env, "envs": envs, "shards": 1, "eval_every": 8, **read_words(options.words.split())}
+        keys = {"algo": "ppo", "env": options.env, "envs": envs, "shards": 1, **read_words(options.words.split())}
+        keys.setdefault("eval_every", min(32, max(1, 65_536 // envs)))  # chunks of a second or so, evaluation a small part of them
         spec = specs.resolve(keys)
         made = assembly.assemble(spec, lambda text: (_ for _ in ()).throw(ValueError(text)))
         seed = jax.random.key(0)
