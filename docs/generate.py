@@ -368,6 +368,28 @@ def _scale(found: Mapping[str, Any]) -> str:
     return table(("environments", "steps a second", "from - to", "seconds to compile", "peak MB"), rows)
 
 
+def _sweep(found: Mapping[str, Any]) -> str:
+    rows = [[p["lr"], p["gamma"], p["mean"], _interval(p["interval"]), _steps_of(p["first_good_step"])] for p in found["points"]]
+    return table(("lr", "gamma", "last evaluations' mean", "interval", f"first step of {found['good']}, by seed"), rows)
+
+
+def _learning(found: Mapping[str, Any]) -> str:
+    rows = [
+        [name, row["algo"], f"`{row['env']}`", _steps(row["steps"]), f"{row['learned']} of {len(row['returns'])} at {row['learned_at']}",
+         f"{row['mean']} {_interval(row['interval'])}"]
+        for name, row in found["tasks"].items()
+    ]  # fmt: skip
+    return table(("task", "algorithm", "environment", "steps", "seeds that learned it", "return"), rows)
+
+
+def _interval(bounds: Sequence[float]) -> str:
+    return f"[{bounds[0]}, {bounds[1]}]"
+
+
+def _steps_of(steps: Sequence[int | None]) -> str:
+    return ", ".join("never" if step is None else f"{step:,}" for step in steps)
+
+
 def _scalars(found: Mapping[str, Any]) -> str:
     known = {key: value for key, value in found.items() if isinstance(value, str | int | float | bool) and key not in ("commit", "date")}
     return table(("what", "measured"), [[key.replace("_", " "), value] for key, value in known.items()])
@@ -409,7 +431,8 @@ PARTS: dict[str, Callable[[], str]] = {
     "bench-scale": measured("scale", _scale, "agonist bench scale"),
     "bench-scale-h200": measured("scale-h200", _scale, "agonist bench scale out=bench/scale-h200.json"),
     "bench-kills": measured("kills", _scalars, "make campaign kills"),
-    "bench-sweep": measured("sweep", _scalars, ""),
+    "bench-sweep": measured("sweep", _sweep, "make campaign sweep"),
+    "bench-learning": measured("learning", _learning, "make campaign learning"),
     "bench-others": others,
 }
 
