@@ -195,7 +195,10 @@ def _held(who: str | Run | Policy, store: str | Store | None) -> tuple[dict[str,
         opened = as_store(store)
         run_id = find_run(opened, run_text)
         return run_policies(opened, run_id, which or "best"), Run(run_id, opened).spec
-    return {content.spec["role"]["name"]: content}, content.provenance.get("spec", {})
+    told = content.provenance.get("spec", {})  # anybody may have written it: it says where to play, never with whom or by which code
+    return {content.spec["role"]["name"]: content}, {
+        key: value for key, value in told.items() if not key.startswith("players.") and key != "env.settings"
+    }
 
 
 def evaluate(

@@ -76,7 +76,7 @@ def pretty_json(value: Any) -> bytes:
 def parse_json(data: bytes, what: str) -> dict[str, Any]:
     try:
         value = json.loads(data)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise Damaged(f"{what} is damaged: {error}") from None
     if not isinstance(value, dict):
         raise Damaged(f"{what} is damaged: it holds a {type(value).__name__} where a mapping belongs")
@@ -119,7 +119,7 @@ def decode_tensors(data: bytes, what: str = "tensors") -> dict[str, np.ndarray[A
 
     try:
         return {name: _array(raw) for name, raw in sorted(deserialize(data))}
-    except (SafetensorError, ValueError) as error:
+    except (SafetensorError, ValueError, AttributeError, KeyError, TypeError) as error:  # also a tensor of a type unknown here
         raise Damaged(f"{what} is damaged: {error}") from None
 
 

@@ -25,7 +25,7 @@ from agonist import rollout
 from agonist.rollout import Episodes, Rollout, Worker
 from agonist.types import Array, Buffer, Env, HostEnv, LineUp, Players, Tree, option
 
-INIT, ROLLOUT, SAMPLE, UPDATE, EVALUATE, ABSOLUTE = range(6)  # purposes of randomness
+INIT, START, ROLLOUT, SAMPLE, UPDATE, EVALUATE, ABSOLUTE = range(7)  # purposes of randomness
 ROUNDS = 10  # an absolute metric takes so many times an evaluation's episodes
 NO_LIMIT = 10_000  # steps after which an evaluation episode of an environment without a time limit is cut
 
@@ -115,7 +115,7 @@ class Program(NamedTuple):
     shape: Callable[[Players], TrainState]  # a state's shapes, without computing one
     init: Callable[[Array, Players], TrainState]  # seed -> state
     place: Callable[[TrainState], TrainState]  # a state read from a checkpoint, put where it belongs
-    learn: Callable[[TrainState, Players, Array, int], Iterator[Report]]  # state, frozen, seed, updates in all
+    learn: Callable[..., Iterator[Report]]  # state, frozen, seed, updates in all, fresh=True (see `_reports`)
     absolute: Callable[[TrainState, tuple[Tree, ...], Players, Array, int], Episodes]  # of given policies: ten evaluations' episodes
 
 
@@ -163,8 +163,8 @@ def make_program(env: Env, line_up: LineUp, buffers: tuple[Buffer | None, ...], 
         shape=lambda frozen: jax.eval_shape(init, jax.random.key(0), frozen),
         init=init,
         place=place,
-        learn=lambda state, frozen, seed, until: _reports(
-            lambda state, updates, rounds: launch(state, frozen, seed, updates, rounds), config.eval_every, state, until, ahead=True
+        learn=lambda state, frozen, seed, until, fresh=True: _reports(
+            lambda state, updates, rounds: launch(state, frozen, seed, updates, rounds), config.eval_every, state, until, fresh, ahead=True
         ),
         absolute=absolute,
     )
@@ -339,8 +339,11 @@ def evaluated(line_up: LineUp, sampled: bool | None) -> LineUp:
     )
 
 
-def _reports(launch: Callable[[TrainState, int, int], Any], every: int, state: TrainState, until: int, ahead: bool) -> Iterator[Report]:
-    """Chunks from evaluation point to evaluation point. `ahead`: the next one computes while the last is looked at."""
+def _reports(
+    launch: Callable[[TrainState, int, int], Any], every: int, state: TrainState, until: int, fresh: bool, ahead: bool
+) -> Iterator[Report]:
+    """Chunks from evaluation point to evaluation point. `fresh`: the untrained policies are evaluated first. `ahead`: the next
+    chunk computes while the last is looked at."""
 
     def fly(state: TrainState, done: int) -> tuple[int, int, int, Any]:
         point = done + every - done % every
@@ -349,7 +352,7 @@ def _reports(launch: Callable[[TrainState, int, int], Any], every: int, state: T
         return done + updates, updates, rounds, launch(state, updates, rounds)
 
     done = int(state.update)
-    flying = (0, 0, 1, launch(state, 0, 1)) if done == 0 else None
+    flying = (0, 0, 1, launch(state, 0, 1)) if fresh and done == 0 else None
     while flying or done < until:
         done, updates, rounds, (state, metrics, episodes) = flying or fly(state, done)
         flying = fly(state, done) if ahead and done < until else None
@@ -381,7 +384,7 @@ def make_host_program(env: HostEnv, env_eval: HostEnv, line_up: LineUp, buffers:
         update = int(state.update)
         players = _players(line_up, frozen, state.learners)
         if not worker:
-            worker.append(rollout.start_host(play, players, purpose(seed, update, SAMPLE), config.envs))
+            worker.append(rollout.start_host(play, players, purpose(seed, update, START), config.envs))
         worker[0], played = rollout.unroll_host(play, players, worker[0], purpose(seed, update, ROLLOUT), length)
         told = told_of(line_up, played.finished)
         rollouts = _split(played, config.shards)
@@ -395,7 +398,7 @@ def make_host_program(env: HostEnv, env_eval: HostEnv, line_up: LineUp, buffers:
         players = _players(line_up, frozen, (), policies)
         return rollout.evaluate_host(play_eval, players, key, episodes, env.spec.time_limit or NO_LIMIT)
 
-    def reports(state: TrainState, frozen: Players, seed: Array, until: int) -> Iterator[Report]:
+    def reports(state: TrainState, frozen: Players, seed: Array, until: int, fresh: bool = True) -> Iterator[Report]:
         def launch(state: TrainState, updates: int, rounds: int) -> Any:
             told = []
             for _ in range(updates):
@@ -408,7 +411,7 @@ def make_host_program(env: HostEnv, env_eval: HostEnv, line_up: LineUp, buffers:
             episodes = evaluation(_policies(line_up, state.learners), frozen, key, config.eval_episodes)
             return state, stacked, jax.tree.map(lambda leaf: np.asarray(leaf)[None], episodes)
 
-        return _reports(launch, config.eval_every, state, until, ahead=False)
+        return _reports(launch, config.eval_every, state, until, fresh, ahead=False)
 
     return Program(
         steps=config.envs * length,

@@ -78,7 +78,10 @@ def for_role(spec: Spec, role: str) -> tuple[str, Any]:
     """The algorithm of a role and its config, with the keys that are this role's own."""
     own = dict(spec.roles.get(role, {}))
     algo = str(own.pop("algo", spec.algo))
-    base = {key: value for key, value in asdict(spec.config).items() if value is not None} if algo == spec.algo else {}
+    shared = {field.name for field in fields(algos.config_type(algo))}
+    if algo != spec.algo:  # what one of the two names settles is not carried over
+        shared -= {*algos.card(algo).fixed, *algos.card(spec.algo).fixed}
+    base = {key: value for key, value in asdict(spec.config).items() if value is not None and key in shared}
     return algo, algos.configure(algo, base | own) if own or algo != spec.algo else spec.config
 
 

@@ -79,6 +79,7 @@ class Best(NamedTuple):
 
     step: int
     value: float
+    judged: int  # by so many evaluations; more of them weigh more than a better mean of fewer
     contents: Mapping[str, PolicyContent]  # role -> policy
 
 
@@ -96,21 +97,26 @@ class Session:
         self.first: tuple[int, float] | None = None  # step and time of the first report: what comes before it is compiling
         self.step = 0
         self.evaluated: int | None = None
+        self.earlier = float(out.summary.get("wall_seconds", 0.0))
 
     @property
     def steps(self) -> int:
         """Environment steps an update."""
         return self.made.program.steps
 
+    def seconds(self) -> float:
+        """Spent on the run, in this process and in those before it."""
+        return self.earlier + time.perf_counter() - self.began
+
     def say(self, phase: str) -> None:
         if self.watch.on_progress:
             seconds = time.perf_counter() - self.began
             self.watch.on_progress(Progress(self.out.id, phase, self.step, self.total, seconds, dict(self.values), self.evaluated))
 
-    def run(self, state: TrainState) -> None:
-        """Train to the end, or raise what stopped it."""
+    def run(self, state: TrainState, fresh: bool) -> None:
+        """Train to the end, or raise what stopped it. `fresh`: not from a checkpoint, not even that of step 0."""
         with stopping() as stopped:
-            for report in self.made.program.learn(state, self.made.frozen, self.seed, self.total // self.steps):
+            for report in self.made.program.learn(state, self.made.frozen, self.seed, self.total // self.steps, fresh):
                 self.take(report)
                 if stopped() and self.step < self.total:
                     self.out.finish("interrupted", step=self.step)
@@ -125,29 +131,30 @@ class Session:
         self.window = [float(value) for value in content.info.facts.get("window", [])]
         best = content.info.facts.get("best")
         if best:
-            self.best = Best(int(best["step"]), float(best["value"]), content.best)
+            self.best = Best(int(best["step"]), float(best["value"]), int(best["judged"]), content.best)
 
     def take(self, report: Report) -> None:
         """Write down what a chunk has brought."""
         arrived = time.perf_counter()
         self.step = report.update * self.steps
-        self.check(report)
         updates = max([0, *(len(values) for values in report.metrics.values())])
         for i in range(updates):
             step = (report.update - updates + i + 1) * self.steps
             self.tell(step, {name: float(values[i]) for name, values in report.metrics.items()})
+        self.check(report)
         found = {} if report.evaluation is None else self.score(report.evaluation)
         self.tell(self.step, found | self.speed(arrived))
         contents = self.contents(report.state)
-        if found:
+        if found and self.step:  # what has learned nothing is never the best
             self.window = [*self.window, found["eval/return"]][-WINDOW:]
-            value = float(np.mean(self.window))
-            if self.best is None or value >= self.best.value:  # of equals the one that learned longer
-                self.best = Best(self.step, value, contents)
+            judged, value = len(self.window), float(np.mean(self.window))
+            if self.best is None or (judged, value) >= (self.best.judged, self.best.value):  # of equals the one that learned longer
+                self.best = Best(self.step, value, judged, contents)
         if report.evaluation is not None:
             self.evaluated = self.step
             transcript = {"returns": report.evaluation.returns, "length": report.evaluation.length}
             self.out.evaluation(self.step, jax.tree.map(lambda leaf: np.asarray(leaf, np.float64), transcript))
+        self.out.summary["wall_seconds"] = self.seconds()
         self.keep(report, contents)
         self.out.heartbeat(self.step)
         self.say("training")
@@ -210,7 +217,7 @@ class Session:
 
     def keep(self, report: Report, contents: Mapping[str, PolicyContent]) -> None:
         """A checkpoint: regular at an evaluation point, an interim one where the run ends between two."""
-        best_so_far = {"best": {"step": self.best.step, "value": self.best.value}} if self.best else {}
+        best_so_far = {"best": {"step": self.best.step, "value": self.best.value, "judged": self.best.judged}} if self.best else {}
         facts = {**best_so_far, "window": self.window}
         best = self.best.contents if self.best else None
         interim = report.evaluation is None
@@ -219,7 +226,7 @@ class Session:
     def conclude(self, state: TrainState) -> None:
         """The absolute metric: ten evaluations' episodes of the best policies, and the summary."""
         self.say("final evaluation")
-        best = self.best or Best(self.step, float("nan"), self.contents(state))
+        best = self.best or Best(self.step, float("nan"), 0, self.contents(state))
         update = best.step // self.steps
         played = self.made.program.absolute(state, self.params(best.contents), self.made.frozen, self.seed, update)
         found = self.score(played)
@@ -235,8 +242,8 @@ class Session:
                 "eval/interval": [found["eval/return_low"], found["eval/return_high"]],
                 "eval/episodes": len(played.length),
                 "eval/play": "greedy" if self.greedy() else "sampled",
-                "perf/env_steps_per_second": self.values.get("perf/env_steps_per_second"),
-                "wall_seconds": time.perf_counter() - self.began,
+                "perf/env_steps_per_second": self.out.summary["last"].get("perf/env_steps_per_second"),
+                "wall_seconds": self.seconds(),
                 **many,
             }
         )
@@ -272,7 +279,7 @@ def train(store: Store, spec: Spec, seeds: Sequence[int], watch: Watch) -> list[
         session = Session(out, spec, made, watch, total)
         with told(out):
             session.say("compiling")
-            session.run(made.program.init(session.seed, made.frozen))
+            session.run(made.program.init(session.seed, made.frozen), fresh=True)
         ids.append(out.id)
     return ids
 
@@ -304,6 +311,7 @@ def resume(store: Store, run_id: str, steps: float | None, watch: Watch) -> str:
     out, content = writer.open_for_resume(store, run_id)
     for warning in out.warnings:
         print(f"agonist: {warning}", file=sys.stderr)
+        out.log(f"{warning}\n")
     session = Session(out, replace(spec, steps=total), made, watch, total)
     with told(out):
         session.say("compiling")
@@ -315,7 +323,7 @@ def resume(store: Store, run_id: str, steps: float | None, watch: Watch) -> str:
             session.remember(content)
             if host:
                 out.event("episodes_restarted", why="a host environment's episodes are no part of a checkpoint")
-        session.run(state)
+        session.run(state, fresh=content is None)
     return run_id
 
 

@@ -106,8 +106,9 @@ def _shards(given: Mapping[str, Any]) -> int:
 def _run(given: Mapping[str, Any], seeds: int | None, store: str | None, as_json: bool) -> None:
     title = [str(given[key]) for key in ("algo", "env") if given.get(key)]
     with output.working(as_json), _says_store(store), progress(title, given.get("seed", 0), seeds) as told:
-        from agonist import api
+        from agonist import api, specs
 
+        specs.resolve(given)  # words that are no keys are refused before they could be taken for arguments
         if seeds is None:
             runs = [api.train(store=store, on_progress=told, **given)]
         else:

@@ -37,6 +37,10 @@ class Options:
 
 def make(scenario: str, options: Options) -> Batch:
     """The environment `gymnasium:<scenario>`, any registered id."""
+    if ":" in scenario:  # Gymnasium would import the module before the colon
+        raise ValueError(
+            f"gymnasium:{scenario} names a module to import; import it yourself, then ask for gymnasium:{scenario.rpartition(':')[2]}"
+        )
     try:
         settings = json.loads(options.settings)
     except ValueError as error:
