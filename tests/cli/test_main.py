@@ -146,7 +146,7 @@ def test_starting_is_quick():
         "help": "from agonist.cli import main; main(['--help'])",
     }
     best = dict.fromkeys(parts, float("inf"))
-    for _ in range(7):
+    for _ in range(15):  # the best of many: other tests run beside this one
         for name, code in parts.items():
             began = time.perf_counter()
             subprocess.run([sys.executable, "-c", code], capture_output=True, check=True)

@@ -27,6 +27,7 @@ CARTPOLE = {"envs": 16, "lr": 1e-3, "gamma": 0.99, "minibatches": 4, "horizon": 
 
 TASKS = {
     "lbf": Task("ppo", "lbf:2s-8x8-2p-2f-coop", 4e5, {}, 0.95),
+    "lbf-longer": Task("ppo", "lbf:2s-8x8-2p-2f-coop", 1e6, {}, 0.95),
     "lighthouse": Task("ppo", "lighthouse:2x2", 2e5, {}, 0.99),
     "cartpole": Task("ppo", "gymnasium:CartPole-v1", 3e5, CARTPOLE, 475.0),
     "climbing-independent": Task("ippo", "matrix:climbing", 1e6, {}, 174.0),
