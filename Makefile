@@ -21,7 +21,7 @@ help:
 	@echo "make check           format, lint, types, who imports whom"
 	@echo "make bench           measure speed                     make bench NAME=train"
 	@echo "make campaign NAME   a long campaign, its counts as JSON in bench/"
-	@echo "make docs            write what the code knows into the documentation, and run all that it shows"
+	@echo "make docs            write what the code knows into the documentation, and build the site/"
 
 .uv/$(BIN)/uv:
 	@$(PYTHON) -c "import sys; sys.exit(None if (3, 11) <= sys.version_info < (3, 14) else 'agonist needs Python 3.11 to 3.13, this is ' + sys.version.split()[0] + '; name another with: make PYTHON=python3.12 ...')"
@@ -73,7 +73,8 @@ campaign: develop
 
 docs: develop
 	$(VENV)/python docs/generate.py
-	$(VENV)/python -m pytest tests/docs tests/examples
+	NO_MKDOCS_2_WARNING=1 $(VENV)/mkdocs build --strict
+	@echo "Open site/index.html. All that it shows is run by: make test ARGS='tests/docs tests/examples'"
 
 clean:
 	rm -rf .uv .venv .pytest_cache .mypy_cache .ruff_cache site dist

@@ -1,4 +1,5 @@
-"""Write those parts of the documentation that the code knows: keys, metrics, help pages, environments, suites, measurements.
+"""Write those parts of the documentation that the code knows: keys, metrics, help pages, environments, files, decisions; and by the
+modules beside this one, the Python API (`declared.py`) and measurements (`measured.py`).
 
 A page holds such a part between two marks, and everything around them is written by hand:
 
@@ -16,17 +17,19 @@ from __future__ import annotations
 import importlib
 import inspect
 import io
-import json
 import os
-import pkgutil
 import re
 import sys
 import tempfile
 import tomllib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import redirect_stdout
 from pathlib import Path
 from typing import Any
+
+import declared
+import measured
+from tables import table
 
 ROOT = Path(__file__).resolve().parent.parent
 PICTURES = {"lbf": "2s-8x8-2p-2f-coop", "lighthouse": "3x2", "matrix": "climbing"}  # family -> the scenario that is drawn
@@ -45,11 +48,6 @@ def filled(text: str) -> str:
         return f"<!-- made by docs/generate.py: {name} -->\n\n{PARTS[name]().strip()}\n\n<!-- end -->"
 
     return PART.sub(part, text)
-
-
-def table(head: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
-    lines = [head, ["---"] * len(head), *rows]
-    return "\n".join("| " + " | ".join(str(cell).replace("|", "\\|") for cell in line) + " |" for line in lines)
 
 
 # keys, metrics
@@ -137,6 +135,12 @@ def training_keys() -> str:
     from agonist.loop import TrainConfig
 
     return keys(TrainConfig)
+
+
+def log_keys() -> str:
+    from agonist.sinks import LogConfig
+
+    return keys(LogConfig)
 
 
 def kinds_of_keys() -> str:
@@ -277,16 +281,12 @@ def draw() -> None:
 
 
 def suites() -> str:
-    import agonist.testing
-
-    rows = []
-    for found in pkgutil.iter_modules(agonist.testing.__path__, "agonist.testing."):
-        module = importlib.import_module(found.name)
-        for name, kind in vars(module).items():
-            if name.endswith("Suite") and kind.__module__ == found.name:
-                rules = sum(rule.startswith("test_") for rule in dir(kind))
-                rows.append([f"`{found.name}.{name}`", rules, " ".join((kind.__doc__ or "").split("\n\n")[0].split())])
+    rows = [[f"`{module}.{kind.__name__}`", len(declared.rules(kind)), _sentence(kind.__doc__)] for module, kind in declared.every_suite()]
     return table(("suite", "rules", "for"), rows)
+
+
+def _sentence(docstring: str | None) -> str:
+    return " ".join((docstring or "").split("\n\n")[0].split())
 
 
 def rooms() -> str:
@@ -304,111 +304,40 @@ def _first_sentence(room: str) -> str:
     return re.split(r"(?<=\.) (?=[A-Z`])", text)[0].rstrip(":")
 
 
-# measurements
+def decisions() -> str:
+    found = sorted((ROOT / "docs" / "adr").glob("[0-9]*.md"))
+    titles = [page.read_text(encoding="utf8").partition("\n")[0].removeprefix("# ").partition(". ") for page in found]
+    return table(("", "decision"), [[number, f"[{title}]({page.name})"] for page, (number, _, title) in zip(found, titles, strict=True)])
 
 
-def measured(name: str, picture: Callable[[Mapping[str, Any]], str], command: str) -> Callable[[], str]:
-    """What `bench/<name>.json` holds, or that there is none."""
+# files
 
-    def part() -> str:
-        path = ROOT / "bench" / f"{name}.json"
-        if not path.is_file():
-            return f"Not measured yet: `{command}`." if command else "Not measured yet."
-        found = json.loads(path.read_text(encoding="utf8"))
-        return f"{picture(found)}\n\n{_where(found, path)}"
-
-    return part
-
-
-def _where(found: Mapping[str, Any], path: Path) -> str:
-    machine = found.get("machine") or {}
-    places = [
-        ", ".join(map(str, found["devices"])) if "devices" in found else "",
-        str(found.get("device", "")),
-        str(machine.get("cpu", "")),
-    ]
-    cores = f"{machine['cores']} cores" if "cores" in machine else ""
-    commit = f"commit {str(found['commit'])[:10]}" if found.get("commit") else ""
-    told = [text for text in (*places, cores, commit, str(found.get("date", ""))) if text]
-    return f"[`bench/{path.name}`](../bench/{path.name}): {', '.join(told)}."
+FILES = {  # what lies in a store -> the module whose docstring says how
+    "The store": "runs.store",
+    "A run's folder": "runs.folder",
+    "How it is written": "runs.writer",
+    "Whose a run is": "runs.claim",
+    "Metrics": "runs.segments",
+    "Policies and tensors": "checkpoints",
+    "States": "trees",
+}
 
 
-def _training(found: Mapping[str, Any]) -> str:
-    rows = [["ours", _steps(found["median"]), _range(found["env_steps_per_second"])]]
-    if "limit_env_steps_per_second" in found:
-        limits = found["limit_env_steps_per_second"]
-        rows.append(["the update's matrix products alone", _steps(sorted(limits)[len(limits) // 2]), _range(limits)])
-    theirs = found.get("beside_env_steps_per_second")
-    if theirs:
-        rows.append(["the program beside it", _steps(sorted(theirs)[len(theirs) // 2]), _range(theirs)])
-    said = [f"Fraction of the limit reached: **{found['fraction_of_limit']}**." if "fraction_of_limit" in found else ""]
-    said.append(f"Ours against the program beside it: **{found['ratio']} x**." if "ratio" in found else "")
-    shown = table((f"environment steps a second, {found.get('env', '')}", "median", "from - to"), rows)
-    return "\n\n".join([shown, " ".join(filter(None, said))]).strip()
+def files() -> str:
+    return "\n\n".join(f"## {title}\n\n{words_of(f'agonist.{module}')}" for title, module in FILES.items())
 
 
-def _start(found: Mapping[str, Any]) -> str:
-    names = {
-        "cold_seconds_median": f"seconds to a return of {found.get('good')}, nothing compiled yet",
-        "warm_seconds_median": f"seconds to a return of {found.get('good')}, programs compiled before",
-        "peak_memory_mb": "peak memory, MB",
-        "folder_kb_beside_checkpoints_1e6_steps": "a run's folder for 1e6 steps beside its checkpoints, kB",
-        "import_seconds": "`import agonist`, seconds",
-        "help_seconds": "`agonist --help`, seconds",
-        "bare_python_seconds": "Python itself, seconds",
-    }
-    return table(("what", "measured"), [[text, found[name]] for name, text in names.items() if name in found])
+def words_of(module: str) -> str:
+    """A module's docstring as a page's text."""
+    return re.sub(r"```\n(.*?)```", r"```text\n\1```", inspect.cleandoc(importlib.import_module(module).__doc__ or ""), flags=re.DOTALL)
 
 
-def _scale(found: Mapping[str, Any]) -> str:
-    rows = [
-        [f"{row['envs']:,}", _steps(row["median"]), _range(row["all"]), row.get("compile_seconds", "-"), row.get("peak_mb", "-")]
-        for row in found["rows"]
-    ]
-    return table(("environments", "steps a second", "from - to", "seconds to compile", "peak MB"), rows)
-
-
-def _sweep(found: Mapping[str, Any]) -> str:
-    rows = [[p["lr"], p["gamma"], p["mean"], _interval(p["interval"]), _steps_of(p["first_good_step"])] for p in found["points"]]
-    return table(("lr", "gamma", "last evaluations' mean", "interval", f"first step of {found['good']}, by seed"), rows)
-
-
-def _learning(found: Mapping[str, Any]) -> str:
-    rows = [
-        [name, row["algo"], f"`{row['env']}`", _steps(row["steps"]), f"{row['learned']} of {len(row['returns'])} at {row['learned_at']}",
-         f"{row['mean']} {_interval(row['interval'])}"]
-        for name, row in found["tasks"].items()
-    ]  # fmt: skip
-    return table(("task", "algorithm", "environment", "steps", "seeds that learned it", "return"), rows)
-
-
-def _interval(bounds: Sequence[float]) -> str:
-    return f"[{bounds[0]}, {bounds[1]}]"
-
-
-def _steps_of(steps: Sequence[int | None]) -> str:
-    return ", ".join("never" if step is None else f"{step:,}" for step in steps)
-
-
-def _scalars(found: Mapping[str, Any]) -> str:
-    known = {key: value for key, value in found.items() if isinstance(value, str | int | float | bool) and key not in ("commit", "date")}
-    return table(("what", "measured"), [[key.replace("_", " "), value] for key, value in known.items()])
-
-
-def _steps(value: float) -> str:
-    return f"{value:,.0f}"
-
-
-def _range(values: Sequence[float]) -> str:
-    return f"{_steps(min(values))} - {_steps(max(values))}"
-
-
-def others() -> str:
-    """Every other file of measurements."""
-    known = {name.removeprefix("bench-") for name in PARTS}
-    found = [path for path in sorted((ROOT / "bench").glob("*.json")) if path.stem not in known]
-    parts = [f"### {path.stem}\n\n{measured(path.stem, _scalars, '')()}" for path in found]
-    return "\n\n".join(parts) or "None yet."
+def files_examples() -> str:
+    """The newest store that is kept for the tests, as it was written."""
+    run = next(max((ROOT / "tests" / "golden").glob("store.v*")).glob("runs/*"))
+    shown = [f"`{name}`\n\n```json\n{(run / name).read_text(encoding='utf8').strip()}\n```" for name in ("run.json", "summary.json")]
+    lines = [(path, path.read_text(encoding="utf8").splitlines()[-1]) for path in (run / "ledger.jsonl", *run.glob("events/*.jsonl"))]
+    return "\n\n".join([*shown, *(f"a line of `{path.relative_to(run).as_posix()}`\n\n```json\n{line}\n```" for path, line in lines)])
 
 
 PARTS: dict[str, Callable[[], str]] = {
@@ -420,20 +349,18 @@ PARTS: dict[str, Callable[[], str]] = {
     "ppo-metrics": ppo_metrics,
     "algos": algos,
     "training-keys": training_keys,
+    "log-keys": log_keys,
     "kinds-of-keys": kinds_of_keys,
+    "filter": lambda: words_of("agonist.runs.filter").partition("\n\nIn: ")[0],
     "cli": cli,
     "environments": environments,
     "suites": suites,
     "rooms": rooms,
-    "bench-train": measured("train", _training, "agonist bench train"),
-    "bench-train-recurrent": measured("train-recurrent", _training, "agonist bench train recurrent=true out=bench/train-recurrent.json"),
-    "bench-start": measured("start", _start, "agonist bench start"),
-    "bench-scale": measured("scale", _scale, "agonist bench scale"),
-    "bench-scale-h200": measured("scale-h200", _scale, "agonist bench scale out=bench/scale-h200.json"),
-    "bench-kills": measured("kills", _scalars, "make campaign kills"),
-    "bench-sweep": measured("sweep", _sweep, "make campaign sweep"),
-    "bench-learning": measured("learning", _learning, "make campaign learning"),
-    "bench-others": others,
+    "decisions": decisions,
+    "files": files,
+    "files-examples": files_examples,
+    **{f"python-{name}": part for name, part in declared.PARTS.items()},
+    **measured.PARTS,
 }
 
 

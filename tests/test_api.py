@@ -152,16 +152,6 @@ def test_runs_are_listed_and_shown(run, pair, store):
     assert (shown["id"], shown["kind"], shown["spec"]["seed"]) == (run.id, "train", 2)
 
 
-def test_the_mean_of_several_runs_has_its_interval():
-    class Told:
-        def __init__(self, value):
-            self.result = {"eval/return": value}
-
-    told = api.summary_of([Told(1.0), Told(2.0), Told(3.0)])
-    assert (told["n"], told["mean"], told["metric"]) == (3, 2.0, "eval/return")
-    assert told["interval"] == pytest.approx([2 - 4.302653 / 3**0.5, 2 + 4.302653 / 3**0.5])
-
-
 def test_a_resumed_run_keeps_its_keys(run, store):
     for keys in ({"lr": 0.1}, {"seed": 3}, {"algo": "ppo"}, {"env": "matrix:rps"}):
         sentence = refused(api.train, resume=run, store=store, **keys)

@@ -1,5 +1,7 @@
 """One door for ours and theirs."""
 
+import subprocess
+import sys
 import tomllib
 from importlib.metadata import EntryPoint
 from pathlib import Path
@@ -16,9 +18,9 @@ class Installed(EntryPoint):
     dist = None
 
 
-def entry(name, value, package):
-    made = Installed(name, value, "agonist.test")
-    object.__setattr__(made, "dist", SimpleNamespace(name=package) if package else None)
+def entry(name, value, package, group="agonist.test", version="1.2", requires=()):
+    made = Installed(name, value, group)
+    object.__setattr__(made, "dist", SimpleNamespace(name=package, version=version, requires=list(requires)) if package else None)
     return made
 
 
@@ -27,11 +29,11 @@ def offered(monkeypatch):
     """offered(entries...) are what is installed."""
 
     def offer(*entries):
-        plugins.offers.cache_clear()
-        monkeypatch.setattr(plugins, "entry_points", lambda group: list(entries))
+        plugins.installed.cache_clear()
+        monkeypatch.setattr(plugins, "entry_points", lambda group: [found for found in entries if found.group in (group, "agonist.test")])
 
     yield offer
-    plugins.offers.cache_clear()
+    plugins.installed.cache_clear()
 
 
 def test_what_pyproject_says_is_offered():
@@ -43,10 +45,100 @@ def test_what_pyproject_says_is_offered():
             assert plugins.load(group, name) is not None
 
 
-def test_ours_win_over_a_plugin_of_the_same_name(offered):
+def test_ours_win_over_a_plugin_of_the_same_name_which_can_be_asked_for(offered):
     offered(entry("one", "json:loads", "agonist"), entry("one", "json:dumps", "zz"), entry("two", "json:dump", "aa"))
     assert plugins.load("agonist.test", "one").__name__ == "loads"
+    assert plugins.load("agonist.test", "zz/one").__name__ == "dumps"
     assert {name: plugins.package(found) for name, found in plugins.offers("agonist.test").items()} == {"one": None, "two": "aa"}
+
+
+def test_of_two_packages_neither_has_the_name(offered):
+    offered(entry("one", "json:loads", "aa"), entry("one", "json:dumps", "zz"))
+    assert set(plugins.offers("agonist.test")) == {"aa/one", "zz/one"}
+    with pytest.raises(ValueError, match="^one is offered by aa and zz: say aa/one or zz/one$"):
+        plugins.load("agonist.test", "one")
+    assert plugins.load("agonist.test", "zz/one").__name__ == "dumps"
+
+
+@pytest.mark.parametrize(
+    ("requires", "wanted"),
+    [
+        (["agonist>=99"], ">=99"),
+        (["numpy", "Agonist <0.0.1"], "<0.0.1"),
+        (["agonist>=0.0.1"], None),
+        (["agonist>=99; extra == 'gpu'"], None),
+        (["agonist>=99; python_version < '3'"], None),
+        (["what is this"], None),
+    ],
+)
+def test_a_plugin_for_another_agonist_is_refused(offered, requires, wanted):
+    offered(entry("one", "json:loads", "theirs", requires=requires))
+    if wanted is None:
+        assert plugins.load("agonist.test", "one").__name__ == "loads"
+        return
+    with pytest.raises(ValueError, match=f"^one of the package theirs 1.2 wants agonist{wanted}, and this is [0-9.]+: install versions"):
+        plugins.load("agonist.test", "one")
+
+
+@pytest.mark.parametrize("group", [group for group in plugins.EXPECTED if group != "agonist.commands"])
+def test_what_its_group_does_not_take_is_refused(offered, group):
+    offered(entry("one", "json:loads", "theirs", group))
+    with pytest.raises(ValueError, match=f"^one of the package theirs is a function, and {group} takes an agonist"):
+        plugins.load(group, "one")
+
+
+@pytest.fixture
+def module(tmp_path, monkeypatch):
+    """module(name, source): somebody's module, importable."""
+    monkeypatch.syspath_prepend(str(tmp_path))
+    names = []
+
+    def write(name, source):
+        (tmp_path / f"{name}.py").write_text(source)
+        names.append(name)
+
+    yield write
+    for name in names:
+        sys.modules.pop(name, None)
+
+
+def test_a_plugin_that_exits_or_prints_or_hangs_spoils_nothing(offered, module, monkeypatch, capsys):
+    module("plugin_exits", "import sys\nprint('bye')\nsys.exit(3)\n")
+    module("plugin_prints", "print('hello')\ndef x(): 'what it does'\n")
+    module("plugin_hangs", "import time\ntime.sleep(2)\ndef x(): pass\n")
+    offered(*[entry(name, f"plugin_{name}:x", "theirs", "agonist.commands") for name in ("exits", "prints", "hangs")])
+    monkeypatch.setattr(plugins, "PATIENCE", 0.2)
+    rows = {row["name"]: row for row in plugins.listing(["agonist.commands"])}
+    assert "it ends the program when it is imported (exit 3)" in rows["exits"]["problem"]
+    assert (rows["prints"]["problem"], rows["prints"]["about"]) == (None, "what it does")
+    assert "not imported within 0.2 s" in rows["hangs"]["problem"]
+    with pytest.raises(ValueError, match="^exits of the package theirs is broken: it ends the program"):
+        plugins.load("agonist.commands", "exits")
+    assert capsys.readouterr().out == ""
+
+
+def test_the_listing_says_who_has_a_name(offered):
+    family = "agonist.envs.families:lbf"
+    offered(
+        entry("lbf", family, "agonist", "agonist.envs"),
+        entry("lbf", family, "theirs", "agonist.envs"),
+        entry("pond", family, "aa", "agonist.envs"),
+        entry("pond", family, "zz", "agonist.envs"),
+        entry("runs", "json:loads", "aa", "agonist.commands"),
+    )
+    rows = {(row["package"], row["name"]): row for row in plugins.listing(taken={"runs": ""})}
+    assert rows[None, "lbf"]["clash"] is None
+    assert rows["theirs", "lbf"]["clash"] == "lbf is agonist's own; this one is had as theirs/lbf"
+    assert rows["zz", "pond"]["clash"] == "pond is also offered by aa; this one is had as zz/pond"
+    assert rows["aa", "runs"]["clash"] == "runs is agonist's own; this one is had as aa/runs"
+    assert rows["aa", "pond"]["about"].startswith("Level-Based Foraging")
+    assert not any(row["problem"] for row in rows.values())
+    assert envs.make("theirs/lbf:2s-8x8-2p-2f-coop").spec.roles[0].agents == 2
+
+
+def test_looking_imports_no_jax():
+    program = "import sys; from agonist import plugins; plugins.listing(); sys.exit('jax' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0
 
 
 def test_a_package_without_a_name_is_unknown(offered):

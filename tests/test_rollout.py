@@ -381,3 +381,47 @@ def test_frames_are_one_episode_from_its_first_moment_to_its_last(make):
     assert heights[0] == 3
     assert heights == sorted(heights), "the next episode's beginning was shown"
     assert sum(1 for _ in rollout.frames(make(), line_up, players, jax.random.key(1), 2)) == 3
+
+
+@pytest.mark.parametrize("make", [stairs.compiled, stairs.Hosted])
+def test_frames_tell_what_everybody_did_and_got(make):
+    line_up, players = mixed(recurrent=False)
+    shown = list(rollout.frames(make(), line_up, players, jax.random.key(1), 100))
+    assert shown[0].actions is None
+    sums = np.zeros(4)
+    for frame in shown[1:]:
+        assert {role: value.shape for role, value in frame.actions.items()} == {"climbers": (3,), "guide": (1,)}
+        assert {role: value.shape for role, value in frame.rewards.items()} == {"climbers": (3,), "guide": (1,)}
+        assert frame.alive["climbers"].dtype == bool
+        sums += [*frame.rewards["climbers"], *frame.rewards["guide"]]
+        assert frame.returns == pytest.approx({"team": sums[0], "old": sums[1], "guide": sums[3]})
+    assert shown[0].alive["climbers"].all()
+    assert not shown[-1].alive["climbers"].all()
+
+
+@pytest.mark.parametrize(
+    ("drawn", "sentence"),
+    [
+        (None, "stairs draws no picture that can be shown: an image is [H, W, 3] uint8, got none"),
+        (np.zeros((4, 4, 3)), "got [4, 4, 3] float64"),
+        (np.zeros((4, 4), np.uint8), "got [4, 4] uint8"),
+        (NotImplementedError, "stairs draws no pictures"),
+    ],
+)
+def test_what_cannot_be_drawn_is_a_sentence(drawn, sentence):
+    def render(state, b):
+        if drawn is NotImplementedError:
+            raise NotImplementedError
+        return drawn
+
+    line_up, players = mixed(recurrent=False)
+    with pytest.raises(ValueError, match=re.escape(sentence)):
+        next(rollout.frames(replace(stairs.compiled(), render=render), line_up, players, jax.random.key(1), 2))
+
+
+def test_a_second_episode_compiles_nothing():
+    env, (line_up, players) = stairs.compiled(), mixed(recurrent=False)
+    list(rollout.frames(env, line_up, players, jax.random.key(1), 3))
+    before = rollout._act_once._cache_size(), rollout._start_once._cache_size()
+    list(rollout.frames(env, line_up, players, jax.random.key(2), 3))
+    assert (rollout._act_once._cache_size(), rollout._start_once._cache_size()) == before

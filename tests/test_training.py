@@ -304,19 +304,6 @@ def test_watchers_are_told_what_the_store_is_told(tmp_path):
     assert [one.evaluated for one in said] == [None, 0, 64, 128, 128, 128, 128]
 
 
-def test_seeds_share_one_program_and_are_what_they_would_be_alone(straight, tmp_path, monkeypatch):
-    made, real = [], assembly.assemble
-    monkeypatch.setattr(assembly, "assemble", lambda *args: made.append(real(*args)) or made[-1])
-    keys = {key: value for key, value in WHAT.items() if key not in ("algo", "env")}
-    runs = api.train_seeds("ppo", WHAT["env"], seeds=2, seed=3, steps=LONG * UPDATE, store=str(tmp_path), **keys)
-    assert len(made) == 1
-    assert [run.spec["seed"] for run in runs] == [3, 4]
-    check_same(runs[1], straight)
-    assert runs[0].result["policy_last"] != runs[1].result["policy_last"]
-    means = [run.result["eval/return"] for run in runs]
-    assert api.summary_of(runs) | {"interval": 0} == {"n": 2, "mean": pytest.approx(np.mean(means)), "interval": 0, "metric": "eval/return"}
-
-
 # from the host
 
 

@@ -12,10 +12,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from agonist.api import Run, evaluate, list_runs, load_policy, make, show_run, train, train_seeds, watch
+    from agonist.api import Run, Sweep, evaluate, list_runs, load_policy, make, show_run, study, sweep, train, watch
 
 __version__ = "0.1.0"
-__all__ = ["Run", "evaluate", "list_runs", "load_policy", "make", "show_run", "train", "train_seeds", "watch"]
+__all__ = ["Run", "Sweep", "evaluate", "list_runs", "load_policy", "make", "show_run", "study", "sweep", "train", "watch"]
 
 
 def __getattr__(name: str) -> Any:

@@ -1,7 +1,6 @@
 """`python -m agonist` is `agonist`."""
 
-import sys
-
 from agonist.cli import main
+from agonist.hosts import leave
 
-sys.exit(main())
+leave(main())

@@ -7,7 +7,8 @@ agonist.evaluate(policy, episodes=320)
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,13 +16,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from agonist import assembly, envs, policies, rollout, specs, training
+from agonist import assembly, envs, own, policies, rollout, specs, sweeps, training
 from agonist.checkpoints import PolicyContent, read_policy
 from agonist.loop import NO_LIMIT, ROUNDS, evaluated
 from agonist.rollout import Episodes, Frame
 from agonist.runs import folder
 from agonist.runs.find import find_policy, find_run, run_policies
-from agonist.runs.store import Store, open_store
+from agonist.runs.store import Missing, Store, open_store
 from agonist.stats.intervals import mean_interval
 from agonist.training import OnMetrics, OnProgress
 from agonist.trees import flatten
@@ -52,23 +53,24 @@ class Run:
         """name -> (steps, times, values); all of them where none is named."""
         return folder.read_metrics(self.store, self.id, names or None)
 
-    def policy(self, which: str = "best", role: str | None = None) -> Policy:
+    def policy(self, which: str = "best", role: str | None = None, allow_code: bool = False) -> Policy:
         """`best`, `last` or the one of a step; of the first trained role unless another is named."""
         held = run_policies(self.store, self.id, which)
         name = role or next(iter(held))
         if name not in held:
             raise ValueError(f"run {self.id} has policies for {', '.join(held)}, not for {name!r}")
-        return policies.load(held[name])
+        with code_of(self.store, allow_code):
+            return policies.load(held[name])
 
 
 def make(name: str, **options: Any) -> Env | HostEnv:
-    """An environment by name, such as `lbf:2s-8x8-2p-2f-coop`."""
+    """An environment by name, such as `lbf:2s-8x8-2p-2f-coop`, or of own code, `./my_env.py:make`."""
     return envs.make(name, **options)
 
 
 def train(
-    algo: str | None = None,
-    env: str | None = None,
+    algo: Any = None,
+    env: Any = None,
     *,
     steps: float | None = None,
     seed: int = 0,
@@ -76,20 +78,47 @@ def train(
     store: str | Store | None = None,
     on_metrics: OnMetrics | None = None,
     on_progress: OnProgress | None = None,
+    allow_code: bool = False,
     **keys: Any,
 ) -> Run:
-    """Train, or go on with a run (`resume`, to `steps` in all), and return the run. Keys with dots go in as `**{"env.sight": 2}`."""
-    opened = as_store(store)
+    """Train, or go on with a run (`resume`, to `steps` in all), and return the run. Keys with dots go in as `**{"env.sight": 2}`.
+
+    `algo` and `env` are names, files of own code (`./my_algo.py:make_mine`), or the functions or the environment themselves. A run of
+    such objects goes on in another process only where they are given again: `train(resume=run, env=obj)`.
+    """
+    opened = resume.store if isinstance(resume, Run) else as_store(store)
     watch = training.Watch(on_metrics, on_progress)
     if resume is not None:
-        if algo or env or keys or seed:
-            raise ValueError("a resumed run keeps its own keys: give steps, and nothing else")
         run_id = resume.id if isinstance(resume, Run) else find_run(opened, resume)
-        return Run(training.resume(opened, run_id, steps, watch), opened)
+        with code_of(opened, allow_code):
+            _check_resumed(Run(run_id, opened).spec, {**keys, **({"seed": seed} if seed else {})}, algo, env)
+            return Run(training.resume(opened, run_id, steps, watch), opened)
     given = {"algo": algo, "env": env, "seed": seed, **({} if steps is None else {"steps": steps}), **keys}
-    spec = specs.resolve(given)
-    [run_id] = training.train(opened, spec, [spec.seed], watch)
-    return Run(run_id, opened)
+    with code_of(opened, allow_code):
+        spec = specs.resolve(given)
+        [ended] = training.train(opened, [training.Job(spec)], watch)
+    return Run(ended.whole(), opened)
+
+
+def _check_resumed(spec: Mapping[str, Any], keys: Mapping[str, Any], algo: Any, env: Any) -> None:
+    """What is given with `resume` is the run's own code once more, or it is refused."""
+    if isinstance(algo, str) or isinstance(env, str) or any(not own.is_code(value) for value in keys.values()):
+        raise ValueError("a resumed run keeps its own keys: give steps, and nothing else")
+    for key, value in {"algo": algo, "env": env, **keys}.items():
+        if value is not None and (name := own.named(value)) != spec.get(key):
+            raise ValueError(f"the run was trained with {key}={spec.get(key)}; what is given now is {name}, and so other code")
+
+
+def code_of(store: str | Store | None, allow_code: bool) -> AbstractContextManager[None]:
+    """Within, own code that files name may be run where it is allowed; its source is looked for in the runs of the store as well."""
+
+    def copy(run: str, file: str) -> bytes | None:
+        try:
+            return as_store(store).get(folder.at(run, "code", file))
+        except (Missing, ValueError):  # a policy's provenance may name any run
+            return None
+
+    return own.allowing(allow_code, copy)
 
 
 def plan(given: Mapping[str, Any], store: str | Store | None = None) -> dict[str, Any]:
@@ -107,30 +136,73 @@ def plan(given: Mapping[str, Any], store: str | Store | None = None) -> dict[str
     }
 
 
-def train_seeds(
-    algo: str, env: str, *, seeds: int, seed: int = 0, store: str | Store | None = None, on_progress: OnProgress | None = None, **keys: Any
-) -> list[Run]:
-    """The same with `seeds` seeds from `seed` on, each a run of its own, by one compiled program."""
+@dataclass(frozen=True)
+class Sweep:
+    """Many runs as one whole: `report` says what came of it, with a line for each point."""
+
+    id: str
+    store: Store
+
+    @property
+    def report(self) -> dict[str, Any]:
+        """The JSON object of a sweep: what `--json` prints."""
+        return sweeps.report(self.store, self.id)
+
+    @property
+    def runs(self) -> list[Run]:
+        """Those that have begun."""
+        return [Run(told["run"], self.store) for told in self.report["runs"] if told["status"] != "waiting"]
+
+
+def sweep(
+    algo: str | None = None,
+    env: str | None = None,
+    *,
+    over: Mapping[str, Sequence[Any] | str] | None = None,
+    seeds: int = 1,
+    method: str = "grid",
+    trials: int = 16,
+    eta: int = 4,
+    jobs: int | None = None,
+    resume: str | Sweep | None = None,
+    store: str | Store | None = None,
+    on_progress: OnProgress | None = None,
+    **keys: Any,
+) -> Sweep:
+    """Train every point of `over` (key -> values, or a range such as "1e-4..1e-2" where `method` draws) with so many seeds.
+
+    `grid` trains all combinations, `random` draws `trials` points, `halving` draws them and goes on with one in `eta`, again and again.
+    `jobs` is the number of processes; by itself it is what the cores allow. `resume` goes on with one that was stopped.
+    """
     opened = as_store(store)
-    spec = specs.resolve({"algo": algo, "env": env, "seed": seed, **keys})
-    numbers = list(range(spec.seed, spec.seed + seeds))
-    return [Run(run_id, opened) for run_id in training.train(opened, spec, numbers, training.Watch(None, on_progress))]
+    if resume is not None:
+        if algo or env or keys or over:
+            raise ValueError("a resumed sweep keeps its own keys: give nothing else")
+        sweep_id = resume.id if isinstance(resume, Sweep) else find_run(opened, resume)
+        return Sweep(sweeps.go_on(opened, sweep_id, on_progress, jobs), opened)
+    named = {key: value for key, value in (("algo", algo), ("env", env)) if value is not None}
+    plan = sweeps.make_plan({**named, **keys}, over or {}, seeds, method, trials, eta)
+    return Sweep(sweeps.begin(opened, plan, on_progress, jobs), opened)
 
 
-def summary_of(runs: list[Run]) -> dict[str, Any]:
-    """The mean of several runs' results, with its 95 % interval."""
-    returns = [run.result["eval/return"] for run in runs]
-    mean, low, high = mean_interval(returns)
-    return {"n": len(runs), "mean": mean, "interval": [low, high], "metric": "eval/return"}
+def study(file: str, *, jobs: int | None = None, store: str | Store | None = None, on_progress: OnProgress | None = None) -> Sweep:
+    """Train the algorithms x environments x seeds of a TOML file (`agonist.sweeps.study`), or go on with that study where it was."""
+    opened = as_store(store)
+    plan = sweeps.study.read(file)
+    there = sweeps.begun(opened, plan)
+    if there:
+        return Sweep(sweeps.go_on(opened, there, on_progress, jobs), opened)
+    return Sweep(sweeps.begin(opened, plan, on_progress, jobs), opened)
 
 
 def as_store(store: str | Store | None) -> Store:
     return open_store(store) if store is None or isinstance(store, str) else store
 
 
-def load_policy(path: str, store: str | Store | None = None) -> Policy:
-    """A policy from its folder, or by hash or run out of a store."""
-    return policies.load(find_content(path, store))
+def load_policy(path: str, store: str | Store | None = None, allow_code: bool = False) -> Policy:
+    """A policy from its folder, or by hash or run out of a store. One of own code is loaded only where that is allowed."""
+    with code_of(store, allow_code):
+        return policies.load(find_content(path, store))
 
 
 def find_content(text: str, store: str | Store | None = None) -> PolicyContent:
@@ -151,14 +223,28 @@ class Match:
     named: Mapping[str, str]  # who sits where -> policy, the ones asked for first
 
 
-def seat(who: str | Run | Policy, env: str | None, players: Mapping[str, Any], store: str | Store | None, sampled: bool | None) -> Match:
+def seat(
+    who: str | Run | Policy,
+    env: Any,
+    players: Mapping[str, Any],
+    store: str | Store | None,
+    sampled: bool | None,
+    allow_code: bool = False,
+) -> Match:
     """The policy (or all policies of a run) in its own environment or a given one; `players` as in training."""
+    with code_of(who.store if isinstance(who, Run) else store, allow_code):
+        return _seat(who, env, players, store, sampled)
+
+
+def _seat(who: str | Run | Policy, env: Any, players: Mapping[str, Any], store: str | Store | None, sampled: bool | None) -> Match:
     held, spec = _held(who, store)
-    name = env or spec.get("env")
-    if not name:
-        raise ValueError(f"policy {next(iter(held.values())).name} does not say where it was trained: name an environment with --env")
+    first = next(iter(held.values()))
+    if env is None and not spec.get("env"):
+        raise ValueError(f"policy {first.name} does not say where it was trained: name an environment with --env")
+    with nullcontext() if env is not None else own.strange(f"policy {first.name}", str(first.provenance.get("run", ""))):
+        name = envs.named(env if env is not None else str(spec["env"]))
     options = {key[4:]: value for key, value in {**({} if env else spec), **players}.items() if key.startswith("env.")}
-    world = envs.make(str(name), **options)
+    world = envs.make(name, **options)
     others = {key[8:]: specs.who(value) for key, value in {**({} if env else spec), **players}.items() if key.startswith("players.")}
     unknown = [key for key in players if not key.startswith(("env.", "players."))]
     if unknown:
@@ -204,17 +290,18 @@ def _held(who: str | Run | Policy, store: str | Store | None) -> tuple[dict[str,
 def evaluate(
     who: str | Run | Policy,
     *,
-    env: str | None = None,
+    env: Any = None,
     episodes: int = 320,
     seed: int = 0,
     sampled: bool | None = None,
     store: str | Store | None = None,
+    allow_code: bool = False,
     **players: Any,
 ) -> dict[str, Any]:
     """Play whole episodes and say what came of them: the mean return with its 95 % interval, and which form of play it was."""
     if episodes < 1:
         raise ValueError(f"episodes needs a whole number of 1 or more, got {episodes}")
-    match = seat(who, env, players, store, sampled)
+    match = seat(who, env, players, store, sampled, allow_code)
     played = play(match, jax.random.key(seed), episodes)
     by_group = {group: mean_interval(returns) for group, returns in played.returns.items()}
     mean, low, high = by_group[next(iter(match.named))]
@@ -249,15 +336,20 @@ def play(match: Match, key: Any, episodes: int) -> Episodes:
 def watch(
     who: str | Run | Policy,
     *,
-    env: str | None = None,
+    env: Any = None,
     seed: int = 0,
     sampled: bool | None = None,
     store: str | Store | None = None,
     limit: int | None = None,
+    allow_code: bool = False,
     **players: Any,
 ) -> Iterator[Frame]:
-    """One episode as pictures."""
-    match = seat(who, env, players, store, sampled)
+    """One episode as pictures, with everybody's rewards and actions."""
+    return episode(seat(who, env, players, store, sampled, allow_code), seed, limit)
+
+
+def episode(match: Match, seed: int = 0, limit: int | None = None) -> Iterator[Frame]:
+    """The same of players who sit already: another seed compiles nothing."""
     steps = limit or match.env.spec.time_limit or NO_LIMIT
     return rollout.frames(match.env, match.seated.line_up, match.seated.frozen, jax.random.key(seed), steps)
 
@@ -273,4 +365,4 @@ def show_run(run: str, store: str | Store | None = None) -> dict[str, Any]:
     return folder.read_run(opened, find_run(opened, run))
 
 
-__all__ = ["ROUNDS", "Run", "evaluate", "list_runs", "load_policy", "make", "show_run", "train", "train_seeds", "watch"]
+__all__ = ["ROUNDS", "Run", "Sweep", "evaluate", "list_runs", "load_policy", "make", "show_run", "study", "sweep", "train", "watch"]

@@ -17,6 +17,7 @@ from agonist.algos import scripted
 from agonist.buffers import make_buffer
 from agonist.checkpoints import PolicyContent
 from agonist.options import nearest
+from agonist.placement import Layout, layout
 from agonist.specs import TRAINEE, Spec, for_role
 from agonist.types import Env, EnvSpec, Group, HostEnv, LineUp, Players, Policy, Role, Tree
 
@@ -38,7 +39,9 @@ def assemble(spec: Spec, find: Find) -> Assembly:
     for name in spec.roles:
         if name not in known:
             raise ValueError(f"{env.spec.name} has no role {name!r} for roles.{name}{nearest(name, known)}")
-    lay = loop.layout(spec.train.shards) if isinstance(env, Env) else loop.Layout(tuple(jax.devices()[:1]), spec.train.shards)
+    if jax.process_count() > 1 and not isinstance(env, Env):
+        raise ValueError(f"{env.spec.name} is stepped from one host: several train compiled environments only, as in agonist envs")
+    lay = layout(spec.train.shards) if isinstance(env, Env) else Layout(tuple(jax.devices()[:1]), spec.train.shards)
     seated = seat(env.spec, spec.players, find, lambda role: trainee(spec, role, lay.axes))
     buffers = tuple(make_buffer(group.algorithm.plan) if group.trains else None for group in seated.line_up)
     if isinstance(env, Env):

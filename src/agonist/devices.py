@@ -11,11 +11,21 @@ import sys
 from pathlib import Path
 
 DEFAULT_SHARDS = 2
+_wanted: int | None = None
 
 
 def cores() -> int:
     """Cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def accelerated() -> bool:
+    """Whether jax will find a GPU or a TPU, told without importing it."""
+    wanted = os.environ.get("JAX_PLATFORMS", "")
+    if wanted:
+        return not wanted.lower().startswith("cpu")
+    marks = ("/proc/driver/nvidia/version", "/dev/nvidia0", "/dev/kfd", "/dev/accel0", "/dev/vfio/0")
+    return bool(os.environ.get("TPU_NAME")) or any(os.path.exists(mark) for mark in marks)
 
 
 def cache_folder() -> Path:
@@ -28,14 +38,26 @@ def cache_folder() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME", str(Path.home() / ".cache"))) / "agonist"
 
 
-def prepare(shards: int = DEFAULT_SHARDS) -> None:
-    """A CPU device a shard, one thread each, where the shards fill the cores; and the cache of compiled programs."""
+def use(devices: int | None) -> None:
+    """So many of this host's devices, on a CPU made by `prepare`; None: as many as divide the shards."""
+    global _wanted
+    _wanted = devices
+
+
+def wanted() -> int | None:
+    return _wanted
+
+
+def prepare(shards: int = DEFAULT_SHARDS, hosts: int = 1) -> None:
+    """A CPU device a shard (of those that lie on this one of the hosts), one thread each where the shards fill the cores; and the cache
+    of compiled programs."""
     if "jax" not in sys.modules:
         flags = os.environ.get("XLA_FLAGS", "")
-        devices = max(n for n in range(1, max(1, min(shards, cores())) + 1) if shards % n == 0)
-        if devices > 1 and "xla_force_host_platform_device_count" not in flags:
+        here = max(1, shards // hosts)
+        devices = _wanted or max(n for n in range(1, max(1, min(here, cores())) + 1) if here % n == 0)
+        if (devices > 1 or hosts > 1) and "xla_force_host_platform_device_count" not in flags:
             flags += f" --xla_force_host_platform_device_count={devices}"
-            if devices >= cores() and "xla_cpu_multi_thread_eigen" not in flags:
+            if devices * hosts >= cores() and "xla_cpu_multi_thread_eigen" not in flags:
                 flags += " --xla_cpu_multi_thread_eigen=false"
             os.environ["XLA_FLAGS"] = flags.strip()
     if "JAX_COMPILATION_CACHE_DIR" not in os.environ:

@@ -12,16 +12,18 @@ All randomness is a function of (seed, purpose, update, shard): no key is carrie
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.sharding import Mesh, NamedSharding, PartitionSpec
+from jax.sharding import PartitionSpec
 
-from agonist import rollout
+from agonist import placement, rollout
+from agonist.hosts import company
+from agonist.placement import SPLIT, WHOLE, Layout
 from agonist.rollout import Episodes, Rollout, Worker
 from agonist.types import Array, Buffer, Env, HostEnv, LineUp, Players, Tree, option
 
@@ -43,18 +45,6 @@ class TrainConfig:
     sampled: bool | None = option(None, "evaluate by sampling (true), greedily (false), or as the algorithm does by itself")
 
 
-class Layout(NamedTuple):
-    """Where the shards lie: `local` of them on each of `devices`."""
-
-    devices: tuple[Any, ...]
-    local: int
-
-    @property
-    def axes(self) -> tuple[str, ...]:
-        """The mapped axes over which a learner averages."""
-        return ("devices",) * (len(self.devices) > 1) + ("shards",) * (self.local > 1)
-
-
 class TrainState(NamedTuple):
     learners: tuple[Tree, ...]  # a trainee's state, () for everybody else
     stores: tuple[Tree, ...]  # [shards, ...] their buffers
@@ -71,11 +61,44 @@ class Report(NamedTuple):
     evaluation: Episodes | None  # of exactly the policies of `state`, where the chunk ends at an evaluation point
 
 
-def layout(shards: int, devices: tuple[Any, ...] | None = None) -> Layout:
-    """As many devices as divide the shards."""
-    every = tuple(jax.devices() if devices is None else devices)
-    used = max(n for n in range(1, len(every) + 1) if shards % n == 0)
-    return Layout(every[:used], shards // used)
+class Start(NamedTuple):
+    """Where a run goes on from, and how far."""
+
+    state: TrainState
+    seed: Array
+    until: int  # updates in all
+    fresh: bool  # the untrained policies are evaluated first
+
+
+def together(program: Program, frozen: Players, starts: Mapping[int, Start], alive: set[int]) -> Iterator[tuple[int, Report]]:
+    """Several runs of one program. Who is taken out of `alive` goes no further.
+
+    On an accelerator, which one run seldom fills, they are one more axis of every array. On a CPU that would be slower: there a chunk
+    of each comes in turn, and while one is looked at the others compute.
+    """
+    if program.many is not None and len(starts) > 1:
+        yield from _stacked(program.many, frozen, starts, alive)
+        return
+    flows = {i: program.learn(start.state, frozen, start.seed, start.until, start.fresh) for i, start in starts.items()}
+    while flows:
+        for i in list(flows):
+            report = next(flows[i], None) if i in alive else None
+            if report is None:
+                del flows[i]
+            else:
+                yield i, report
+
+
+def _stacked(many: Many, frozen: Players, starts: Mapping[int, Start], alive: set[int]) -> Iterator[tuple[int, Report]]:
+    """Those that stand at one step together."""
+    packs: dict[tuple[int, int, bool], list[int]] = {}
+    for i, start in starts.items():
+        packs.setdefault((int(start.state.update), start.until, start.fresh), []).append(i)
+    for members in packs.values():
+        for reports in many([starts[i] for i in members], frozen):
+            yield from ((i, report) for i, report in zip(members, reports, strict=True) if i in alive)
+            if not alive.intersection(members):
+                break
 
 
 def purpose(seed: Array, update: Array | int, what: Array | int, shard: Array | int = 0, nth: Array | int = 0) -> Array:
@@ -108,6 +131,9 @@ def check(line_up: LineUp, config: TrainConfig) -> int:
     return lengths.pop()
 
 
+Many = Callable[[Sequence[Start], Players], Iterator[list[Report]]]
+
+
 class Program(NamedTuple):
     """A training program: what can be asked of it. `frozen` are those players who do not learn, as data."""
 
@@ -117,6 +143,8 @@ class Program(NamedTuple):
     place: Callable[[TrainState], TrainState]  # a state read from a checkpoint, put where it belongs
     learn: Callable[..., Iterator[Report]]  # state, frozen, seed, updates in all, fresh=True (see `_reports`)
     absolute: Callable[[TrainState, tuple[Tree, ...], Players, Array, int], Episodes]  # of given policies: ten evaluations' episodes
+    many: Many | None = None  # several runs at once, as one more axis; None where a chunk of each in turn is faster
+    follow: placement.Follow | None = None  # what other hosts do while host 0 calls; None where there are none
 
 
 def make_program(env: Env, line_up: LineUp, buffers: tuple[Buffer | None, ...], config: TrainConfig, lay: Layout) -> Program:
@@ -124,20 +152,16 @@ def make_program(env: Env, line_up: LineUp, buffers: tuple[Buffer | None, ...], 
     rollout.check_line_up(env.spec, line_up)
     length = check(line_up, config)
     parts = _Parts(env, line_up, buffers, config, lay, length)
-    mesh = Mesh(np.asarray(lay.devices), ("devices",))
-    whole, split = PartitionSpec(), PartitionSpec("devices")
-    specs: Any = TrainState(whole, split, split, whole)  # type: ignore[arg-type]
+    mesh = lay.mesh
+    specs: Any = TrainState(WHOLE, SPLIT, SPLIT, WHOLE)  # type: ignore[arg-type]
     chunk = _chunk(parts)
     if len(lay.devices) > 1:
-        given = (specs, whole, whole, whole, whole, whole, whole, whole)
-        chunk = jax.shard_map(chunk, mesh=mesh, in_specs=given, out_specs=(specs, whole, PartitionSpec(None, "devices")), check_vma=False)
+        given = (specs, WHOLE, WHOLE, WHOLE, WHOLE, WHOLE, WHOLE, WHOLE)
+        chunk = jax.shard_map(chunk, mesh=mesh, in_specs=given, out_specs=(specs, WHOLE, PartitionSpec(None, "devices")), check_vma=False)
     compiled = jax.jit(chunk)
 
-    def put(tree: Tree, spec: PartitionSpec) -> Tree:
-        return jax.device_put(tree, NamedSharding(mesh, spec))
-
     def place(state: TrainState) -> TrainState:
-        return TrainState(*[put(part, spec) for part, spec in zip(state, specs, strict=True)])
+        return TrainState(*[placement.put(part, mesh, spec) for part, spec in zip(state, specs, strict=True)])
 
     def init(seed: Array, frozen: Players) -> TrainState:
         learners = _begin(line_up, seed)
@@ -145,29 +169,67 @@ def make_program(env: Env, line_up: LineUp, buffers: tuple[Buffer | None, ...], 
         workers = jax.tree.map(lambda leaf: (jnp if isinstance(leaf, jax.Array) else np).stack([leaf] * config.shards), worker)
         return TrainState(learners, tuple(() for _ in line_up), workers, np.int32(0))
 
-    def call(state: TrainState, frozen: Players, seed: Array, counts: tuple[int, int, int], given: Any, use: bool) -> Any:
-        """Everything where it belongs: an argument that lies elsewhere would compile the program again."""
-        numbers = [np.int32(count) for count in counts]
-        return compiled(place(state), *put((frozen, seed, *numbers, given, np.bool_(use)), whole))
+    def shape(frozen: Players) -> TrainState:
+        return jax.eval_shape(init, jax.random.key(0), frozen)
 
-    def launch(state: TrainState, frozen: Players, seed: Array, updates: int, rounds: int) -> Any:
-        return call(state, frozen, seed, (updates, EVALUATE, rounds), _policies(line_up, state.learners), False)
+    def like(frozen: Players) -> tuple[TrainState, tuple[Tree, ...]]:
+        state = shape(frozen)
+        return state, jax.eval_shape(lambda: _policies(line_up, state.learners))
+
+    def run(state: TrainState, frozen: Players, seed: Array, counts: tuple[int, int, int], given: tuple[Tree, ...] | None) -> Any:
+        policies = _policies(line_up, state.learners) if given is None else given
+        numbers = [np.int32(count) for count in counts]
+        return compiled(place(state), *placement.put((frozen, seed, *numbers, policies, np.bool_(given is not None)), mesh, WHOLE))
+
+    call, follow = placement.shared(run, place, like, mesh)
+
+    def learn(state: TrainState, frozen: Players, seed: Array, until: int, fresh: bool = True) -> Iterator[Report]:
+        with placement.slot() as slot:
+
+            def launch(state: TrainState, updates: int, rounds: int) -> Any:
+                return call(slot, state, frozen, seed, (updates, EVALUATE, rounds), None)
+
+            with company.losing():
+                yield from _reports(launch, config.eval_every, state, until, fresh, ahead=True)
 
     def absolute(state: TrainState, policies: tuple[Tree, ...], frozen: Players, seed: Array, update: int) -> Episodes:
         state = state._replace(update=jnp.int32(update))
-        _, _, episodes = call(state, frozen, seed, (0, ABSOLUTE, ROUNDS), policies, True)
-        return jax.tree.map(lambda leaf: np.asarray(leaf).reshape(-1), episodes)
+        with placement.slot() as slot, company.losing():
+            _, _, episodes, _ = call(slot, state, frozen, seed, (0, ABSOLUTE, ROUNDS), policies)
+            return jax.tree.map(lambda leaf: np.asarray(leaf).reshape(-1), episodes)
 
-    return Program(
-        steps=config.envs * length,
-        shape=lambda frozen: jax.eval_shape(init, jax.random.key(0), frozen),
-        init=init,
-        place=place,
-        learn=lambda state, frozen, seed, until, fresh=True: _reports(
-            lambda state, updates, rounds: launch(state, frozen, seed, updates, rounds), config.eval_every, state, until, fresh, ahead=True
-        ),
-        absolute=absolute,
-    )
+    apart = len(lay.devices) > 1 or lay.devices[0].platform == "cpu"
+    many = None if apart else _many(chunk, line_up, config.eval_every)
+    return Program(config.envs * length, shape, init, place if follow is None else lambda state: state, learn, absolute, many, follow)
+
+
+def _many(chunk: Callable[..., Any], line_up: LineUp, every: int) -> Many:
+    """The same chunk of several runs at once. What a run learns is its own up to float rounding: products are batched otherwise."""
+    compiled = jax.jit(jax.vmap(chunk, in_axes=(0, None, 0, None, None, None, 0, None)))
+    policies = jax.jit(jax.vmap(lambda learners: _policies(line_up, learners)))
+    part = jax.jit(lambda state, i: jax.tree.map(lambda leaf: leaf[i], state))
+
+    def many(starts: Sequence[Start], frozen: Players) -> Iterator[list[Report]]:
+        seeds = jnp.stack([start.seed for start in starts])
+        state = jax.tree.map(lambda *leaves: jnp.stack(leaves), *[start.state for start in starts])
+
+        def launch(state: TrainState, updates: int, rounds: int) -> Any:
+            counts = [np.int32(count) for count in (updates, EVALUATE, rounds)]
+            state, metrics, episodes = compiled(state, frozen, seeds, *counts, policies(state.learners), np.bool_(False))
+            return state, metrics, episodes, state
+
+        for all_of in _reports(launch, every, state, starts[0].until, starts[0].fresh, ahead=True, lead=(len(starts),)):
+            yield [
+                Report(
+                    all_of.update,
+                    part(all_of.state, i),
+                    {name: values[i] for name, values in all_of.metrics.items()},
+                    jax.tree.map(lambda leaf, i=i: leaf[i], all_of.evaluation),
+                )
+                for i in range(len(starts))
+            ]
+
+    return many
 
 
 class _Parts(NamedTuple):
@@ -340,10 +402,16 @@ def evaluated(line_up: LineUp, sampled: bool | None) -> LineUp:
 
 
 def _reports(
-    launch: Callable[[TrainState, int, int], Any], every: int, state: TrainState, until: int, fresh: bool, ahead: bool
+    launch: Callable[[TrainState, int, int], Any],
+    every: int,
+    state: TrainState,
+    until: int,
+    fresh: bool,
+    ahead: bool,
+    lead: tuple[int, ...] = (),
 ) -> Iterator[Report]:
     """Chunks from evaluation point to evaluation point. `fresh`: the untrained policies are evaluated first. `ahead`: the next
-    chunk computes while the last is looked at."""
+    chunk computes while the last is looked at. `lead`: axes before all others, as of several runs."""
 
     def fly(state: TrainState, done: int) -> tuple[int, int, int, Any]:
         point = done + every - done % every
@@ -351,14 +419,16 @@ def _reports(
         rounds = int(done + updates == point)
         return done + updates, updates, rounds, launch(state, updates, rounds)
 
-    done = int(state.update)
+    done = int(np.asarray(state.update).reshape(-1)[0])
     flying = (0, 0, 1, launch(state, 0, 1)) if fresh and done == 0 else None
     while flying or done < until:
-        done, updates, rounds, (state, metrics, episodes) = flying or fly(state, done)
+        done, updates, rounds, (state, metrics, episodes, seen) = flying or fly(state, done)
         flying = fly(state, done) if ahead and done < until else None
-        kept = {name: np.asarray(value)[:updates] for name, value in metrics.items()}
-        evaluation = jax.tree.map(lambda leaf: np.asarray(leaf)[0].reshape(-1), episodes) if rounds else None
-        yield Report(done, state, kept, evaluation)
+        kept = {name: np.asarray(value)[..., :updates] for name, value in metrics.items()}
+        evaluation = (
+            jax.tree.map(lambda leaf: np.asarray(leaf).reshape(*lead, leaf.shape[len(lead)], -1)[..., 0, :], episodes) if rounds else None
+        )
+        yield Report(done, seen, kept, evaluation)
 
 
 def make_host_program(env: HostEnv, env_eval: HostEnv, line_up: LineUp, buffers: tuple[Buffer | None, ...], config: TrainConfig) -> Program:
@@ -406,10 +476,10 @@ def make_host_program(env: HostEnv, env_eval: HostEnv, line_up: LineUp, buffers:
                 told.append(metrics)
             stacked = {name: np.stack([metrics[name] for metrics in told]) for name in (told[0] if told else ())}
             if not rounds:
-                return state, stacked, None
+                return state, stacked, None, state
             key = purpose(seed, state.update, EVALUATE)
             episodes = evaluation(_policies(line_up, state.learners), frozen, key, config.eval_episodes)
-            return state, stacked, jax.tree.map(lambda leaf: np.asarray(leaf)[None], episodes)
+            return state, stacked, jax.tree.map(lambda leaf: np.asarray(leaf)[None], episodes), state
 
         return _reports(launch, config.eval_every, state, until, fresh, ahead=False)
 

@@ -7,11 +7,11 @@ Words people type (`lr=3e-4`), TOML and Python values -> checked dataclasses, or
 from __future__ import annotations
 
 import difflib
+import math
 import tomllib
 import types
 from collections.abc import Iterable, Mapping
 from dataclasses import MISSING, Field, fields
-from math import isfinite
 from pathlib import Path
 from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
@@ -44,18 +44,69 @@ def read_file(path: str) -> dict[str, Any]:
     """A TOML file of keys; tables are keys with dots."""
     try:
         text = Path(path).read_text(encoding="utf8")
-        return _dotted(tomllib.loads(text))
+        return dotted(tomllib.loads(text))
     except OSError as error:
         raise ValueError(f"cannot read {path}: {error.strerror}") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ValueError(f"{path} is no TOML: {error}") from None
 
 
-def _dotted(tree: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+def dotted(tree: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Tables within tables as keys with dots."""
     out: dict[str, Any] = {}
     for key, value in tree.items():
-        out |= _dotted(value, f"{prefix}{key}.") if isinstance(value, Mapping) else {prefix + key: value}
+        out |= dotted(value, f"{prefix}{key}.") if isinstance(value, Mapping) else {prefix + key: value}
     return out
+
+
+# several values of a key
+
+
+def split_values(text: str) -> list[str]:
+    """`a,b` -> [a, b]; commas within brackets are a list's own."""
+    out, depth = [""], 0
+    for sign in text:
+        depth += (sign == "[") - (sign == "]")
+        if sign == "," and depth == 0:
+            out.append("")
+        else:
+            out[-1] += sign
+    return [part.strip() for part in out]
+
+
+def swept(given: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, list[str] | str]]:
+    """Words as somebody typed them -> (keys with one value, keys with several or a range)."""
+    alone: dict[str, Any] = {}
+    over: dict[str, list[str] | str] = {}
+    for key, value in given.items():
+        parts = split_values(value) if isinstance(value, str) else [value]
+        if isinstance(value, str) and ".." in value and not key.startswith(("env", "players.", "algo")) and len(parts) == 1:
+            over[key] = value
+        elif len(parts) > 1:
+            if "" in parts:
+                raise ValueError(f"{key}={value} has an empty value between its commas")
+            over[key] = parts
+        else:
+            alone[key] = value
+    return alone, over
+
+
+def read_range(key: str, text: str) -> tuple[str, float, float]:
+    """`1e-4..1e-2`, `lin:0.9..0.99` -> (log or lin, low, high); whole numbers where both ends are."""
+    scale, _, rest = text.rpartition(":")
+    ends = rest.split("..")
+    try:
+        low, high = (int(end) if end.strip().isdigit() else float(end) for end in ends)
+        if scale not in ("", "log", "lin") or not low < high or (scale == "log" and low <= 0) or not math.isfinite(high - low):
+            raise ValueError
+    except ValueError:
+        raise ValueError(f"{key}={text} is no range LOW..HIGH, log:LOW..HIGH (of positive numbers) or lin:LOW..HIGH") from None
+    if isinstance(low, float) or isinstance(high, float):
+        low, high = float(low), float(high)
+    return scale or ("log" if low > 0 and high >= 10 * low else "lin"), low, high
+
+
+# parts
 
 
 def fill(part: type[T], given: Mapping[str, Any], where: str) -> T:
@@ -65,6 +116,9 @@ def fill(part: type[T], given: Mapping[str, Any], where: str) -> T:
     for key in given:
         if key not in known:
             raise ValueError(f"{where} has no key {key!r}{nearest(key, known)}")
+    for key, field in known.items():
+        if key not in given and field.default is MISSING and field.default_factory is MISSING:
+            raise ValueError(f"{where} needs a value of {key}: it has no default")
     return part(**{key: convert(key, value, hints[key], known[key]) for key, value in given.items()})
 
 
@@ -75,8 +129,9 @@ def convert(key: str, value: Any, kind: Any, field: Field[Any]) -> Any:
         return None
     out = _as(key, value, next(one for one in several if one is not type(None)))
     choices = field.metadata.get("choices")
-    if choices and out not in choices:
-        raise ValueError(f"{key} is one of {', '.join(map(str, choices))}, got {value!r}")
+    if choices and out not in choices and not (field.metadata.get("code") and ":" in str(out)):
+        also = " or own code, ./file.py:function" if field.metadata.get("code") else ""
+        raise ValueError(f"{key} is one of {', '.join(map(str, choices))}{also}, got {value!r}")
     low, high = field.metadata.get("span") or (None, None)
     for number in out if isinstance(out, tuple) else (out,):
         if (low is not None and not number >= low) or (high is not None and not number <= high):
@@ -98,13 +153,15 @@ def _as(key: str, value: Any, kind: Any) -> Any:
             return _as_bool(value)
         if kind is int:
             return _as_int(value)
-        if kind is float and not isinstance(value, bool) and isfinite(number := float(value)):
+        if kind is float and not isinstance(value, bool) and math.isfinite(number := float(value)):
             return number
     except (TypeError, ValueError, OverflowError):
         pass
     else:
         if kind is str and isinstance(value, str):
             return value
+    if kind not in WANTED:
+        raise ValueError(f"{key} is a {getattr(kind, '__name__', kind)}; a key is a bool, int, float, str or a tuple of one of them")
     raise ValueError(f"{key} needs {WANTED[kind]}, got {value!r}")
 
 
@@ -143,6 +200,10 @@ def _as_tuple(key: str, value: Any, kind: Any) -> tuple[Any, ...]:
     return tuple(_as(key, part.strip() if isinstance(part, str) else part, kind) for part in value)
 
 
+UNSAID = {"help": "", "unit": "", "traced": False, "acts": True, "source": "", "choices": (), "span": None, "code": False}
+"""Of a field that is no `agonist.types.option`, as somebody's own may be: nobody knows whether it shapes play, so it does."""
+
+
 def rows(part: type[Any]) -> list[dict[str, Any]]:
     """A part's fields for help pages: key, type, default, unit, sentence, source."""
     hints = get_type_hints(part)
@@ -151,5 +212,6 @@ def rows(part: type[Any]) -> list[dict[str, Any]]:
         kind = hints[field.name]
         name = kind.__name__ if isinstance(kind, type) and get_origin(kind) is None else str(kind).replace(" | None", "?")
         default = None if field.default is MISSING else field.default
-        out.append({"key": field.name, "type": name.replace("tuple[int, ...]", "list of int"), "default": default} | dict(field.metadata))
+        told = {"key": field.name, "type": name.replace("tuple[int, ...]", "list of int"), "default": default}
+        out.append(told | UNSAID | dict(field.metadata))
     return out

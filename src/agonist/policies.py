@@ -1,7 +1,8 @@
 """Policies: an algorithm's functions with parameters, from a run or a folder, and a player that acts by hand.
 
 A policy's folder says what it takes to play: the algorithm, those of its keys that shape how it acts, the role's spaces, and the
-tensors. Whatever else is known (run, step, environment) is provenance and no part of its name.
+tensors. Whatever else is known (run, step, environment) is provenance and no part of its name. Own code is named there with the hash
+of its source, and run only where somebody allowed it (`agonist.own`).
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from agonist import algos
+from agonist import algos, own
 from agonist.checkpoints import PolicyContent
 from agonist.trees import flatten, unflatten
 from agonist.types import Algorithm, Box, Discrete, HostArray, MultiDiscrete, Policy, Role, TimeStep, Tree
@@ -24,7 +25,7 @@ SPACES = {"Discrete": Discrete, "MultiDiscrete": MultiDiscrete, "Box": Box}
 
 def content(algorithm: Algorithm, config: Any, params: Tree, provenance: Mapping[str, Any]) -> PolicyContent:
     """What a policy's folder holds."""
-    acts = {field.name: getattr(config, field.name) for field in fields(config) if field.metadata["acts"]}
+    acts = {field.name: getattr(config, field.name) for field in fields(config) if field.metadata.get("acts", True)}
     spec = {"algo": algorithm.name, "config": _plain(acts), "role": role_out(algorithm.role)}
     return PolicyContent(spec, flatten(params), provenance)
 
@@ -32,22 +33,24 @@ def content(algorithm: Algorithm, config: Any, params: Tree, provenance: Mapping
 def load(content: PolicyContent, role: Role | None = None) -> Policy:
     """A policy ready to play: the role it was trained for, or one of an environment that asks for the same."""
     try:
-        own, algo, config = role_in(content.spec["role"]), str(content.spec["algo"]), dict(content.spec["config"])
+        trained, algo, config = role_in(content.spec["role"]), str(content.spec["algo"]), dict(content.spec["config"])
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise ValueError(f"policy {content.name} does not say what it takes to play: {type(error).__name__} {error} in its spec") from None
     if role is not None:
-        check_fits(content.name, own, role)
-    try:
-        bound = algos.configure(algo, config)
-    except ValueError as error:
-        raise ValueError(f"policy {content.name} cannot be played here: {error}") from None
-    algorithm = algos.make(algo, bound, role or own)
+        check_fits(content.name, trained, role)
+    with own.strange(f"policy {content.name}", str(content.provenance.get("run", ""))):
+        try:
+            bound = algos.configure(algo, config)
+        except ValueError as error:
+            said = str(error) if content.name in str(error) else f"policy {content.name} cannot be played here: {error}"
+            raise ValueError(said) from None
+        algorithm = algos.make(algo, bound, role or trained)
     like = jax.eval_shape(lambda: algorithm.policy(algorithm.init(jax.random.key(0))))
     return Policy(content.name, algorithm, unflatten(like, content.tensors, f"policy {content.name}"), content.spec, content.provenance)
 
 
-def check_fits(name: str, own: Role, asked: Role) -> None:
-    theirs, ours = (_shape(role) for role in (own, asked))
+def check_fits(name: str, trained: Role, asked: Role) -> None:
+    theirs, ours = (_shape(role) for role in (trained, asked))
     if theirs != ours:
         raise ValueError(f"policy {name} plays {theirs}; role {asked.name!r} here asks for {ours}")
 

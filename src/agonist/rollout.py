@@ -375,36 +375,61 @@ def evaluate_host(play: HostPlay, players: Players, key: Array, episodes: int, l
 
 
 class Frame(NamedTuple):
+    """A moment of an episode, and what led to it; nothing had been done at the first."""
+
     image: HostArray  # [H, W, 3] uint8
-    returns: Mapping[str, float]
+    returns: Mapping[str, float]  # group -> so far
     last: bool
+    rewards: Mapping[str, HostArray]  # role -> [N]
+    actions: Mapping[str, HostArray] | None  # role -> [N, ...]; None at the first moment
+    alive: Mapping[str, HostArray]  # role -> [N] bool
 
 
 def frames(env: Env | HostEnv, line_up: LineUp, players: Players, key: Array, limit: int) -> Iterator[Frame]:
     """One episode as pictures, from its first moment to its last; a host environment has begun anew by then and shows the one before."""
     key_start, key_act = jax.random.split(key)
-    play = jax.jit(lambda *args: act(line_up, *args))
     if isinstance(env, Env):
-        worker, step = jax.jit(lambda k: start(env, line_up, players, k, 1))(key_start), jax.jit(env.step)
+        worker, step = _start_once(env, line_up, players, key_start, 1), jax.jit(env.step)
     else:
         worker = start_host(host_play(env, line_up), players, key_start, 1)
-
-    def draw(worker: Worker) -> HostArray:
-        return env.render(worker.env, 0) if isinstance(env, Env) else env.render(0)
-
-    image = draw(worker)
-    yield Frame(image, dict.fromkeys(worker.returns, 0.0), False)
+    image = draw(env, worker)
+    yield _frame(image, worker, None)
     for t in range(limit):
         keys = _keys(line_up, key_act, t)
-        actions, _, carries = play(players, worker.timestep, worker.carries, worker.drawn, keys)
+        actions, _, carries = _act_once(line_up, players, worker.timestep, worker.carries, worker.drawn, keys)
         if isinstance(env, Env):
             state, after = step(worker.env, actions)
         else:
             state, (_, after) = (), env.step(_to_host(actions))
         worker = _tally(line_up, worker._replace(env=state, timestep=after, carries=carries), after)
-        returns = {role: float(value[0]) for role, value in worker.returns.items()}
-        last = bool(after.last[0])
-        image = image if last and not isinstance(env, Env) else draw(worker)
-        yield Frame(image, returns, last)
-        if last:
+        image = image if after.last[0] and not isinstance(env, Env) else draw(env, worker)
+        yield _frame(image, worker, _to_host(actions))
+        if after.last[0]:
             return
+
+
+_start_once = jax.jit(start, static_argnums=(0, 1, 4))  # a second episode compiles nothing
+_act_once = jax.jit(act, static_argnums=0)
+
+
+def draw(env: Env | HostEnv, worker: Worker) -> HostArray:
+    """The first environment of the batch as an image [H, W, 3] uint8."""
+    try:
+        image = np.asarray(env.render(worker.env, 0) if isinstance(env, Env) else env.render(0))
+    except NotImplementedError:
+        raise ValueError(f"{env.spec.name} draws no pictures") from None
+    if image.ndim != 3 or image.shape[2] != 3 or image.dtype != np.uint8:
+        raise ValueError(f"{env.spec.name} draws no picture that can be shown: an image is [H, W, 3] uint8, got {_kind(image)}")
+    return image
+
+
+def _kind(image: HostArray) -> str:
+    return f"{list(image.shape)} {image.dtype}" if image.ndim else "none"
+
+
+def _frame(image: HostArray, worker: Worker, actions: Mapping[str, HostArray] | None) -> Frame:
+    now = worker.timestep
+    returns = {group: float(value[0]) for group, value in worker.returns.items()}
+    rewards, alive = ({role: np.array(value[0]) for role, value in of.items()} for of in (now.reward, now.alive))
+    did = None if actions is None else {role: value[0] for role, value in actions.items()}
+    return Frame(image, returns, bool(now.last[0]), rewards, did, alive)

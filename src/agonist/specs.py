@@ -3,6 +3,7 @@
     algo, env, steps, seed      what, where, how long (environment steps in all), from which randomness
     lr, gamma, ...              keys of the algorithm
     envs, shards, ...           keys of training
+    use_json, ...               what is written elsewhere too
     env.KEY                     options of the environment
     roles.ROLE.KEY              an algorithm's key for one role alone
     players.ROLE[.SEAT]         who plays: `trainee`, `random`, `action:K`, a policy, or a list of policies to be met in turn
@@ -17,9 +18,10 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
-from agonist import algos
+from agonist import algos, envs, own
 from agonist.loop import TrainConfig
 from agonist.options import fill, nearest
+from agonist.sinks import LogConfig
 
 TRAINEE = "trainee"
 MOST = 2**32 - 1  # of a seed: jax's random keys take 32 bits
@@ -33,6 +35,7 @@ class Spec:
     seed: int
     config: Any  # the algorithm's
     train: TrainConfig
+    log: LogConfig
     options: Mapping[str, Any]  # the environment's, as given
     roles: Mapping[str, Mapping[str, Any]]  # role -> keys that differ there
     players: Mapping[str, Any]  # role or role.seat -> who
@@ -40,7 +43,7 @@ class Spec:
     def flat(self) -> dict[str, Any]:
         """As keys: what run.json and --print-config hold, and `resolve` takes back."""
         out: dict[str, Any] = {"algo": self.algo, "env": self.env, "steps": self.steps, "seed": self.seed}
-        out |= {key: value for part in (self.config, self.train) for key, value in asdict(part).items() if value is not None}
+        out |= {key: value for part in (self.config, self.train, self.log) for key, value in asdict(part).items() if value is not None}
         out |= {f"env.{key}": value for key, value in self.options.items()}
         out |= {f"roles.{role}.{key}": value for role, keys in self.roles.items() for key, value in keys.items()}
         out |= {f"players.{seat}": who for seat, who in self.players.items()}
@@ -49,20 +52,22 @@ class Spec:
 
 def resolve(given: Mapping[str, Any]) -> Spec:
     """Flat keys -> a spec with every default in it."""
-    given = dict(given)
+    given = lasting(given)
     for key, example in (("algo", "ppo"), ("env", "lbf:2s-8x8-2p-2f-coop")):
         if not given.get(key):
             raise ValueError(f"need {key}, such as {example}")
-    algo, env = str(given.pop("algo")), str(given.pop("env"))
+    algo, env = given.pop("algo"), given.pop("env")
     steps, seed = whole(given.pop("steps", 1_000_000), "steps"), whole(given.pop("seed", 0), "seed")
     if seed > MOST:
         raise ValueError(f"seed needs a number up to {MOST:,}, got {seed}: no more of it would be used")
     options, players, roles = (_under(given, prefix) for prefix in ("env.", "players.", "roles."))
     train_keys = {field.name for field in fields(TrainConfig)}
     algo_keys = {field.name for field in fields(algos.config_type(algo))}
+    log_keys = {field.name for field in fields(LogConfig)}
+    known = train_keys | algo_keys | log_keys
     for key in given:
-        if key not in train_keys | algo_keys:
-            raise ValueError(f"{algo} has no key {key!r}{nearest(key, train_keys | algo_keys | {'steps', 'seed', 'env', 'algo'})}")
+        if key not in known:
+            raise ValueError(f"{own.short(algo)} has no key {key!r}{nearest(key, known | {'steps', 'seed', 'env', 'algo'})}")
     by_role: dict[str, dict[str, Any]] = {}
     for path, value in roles.items():
         role, _, key = path.partition(".")
@@ -71,7 +76,17 @@ def resolve(given: Mapping[str, Any]) -> Spec:
         by_role.setdefault(role, {})[key] = value
     config = algos.configure(algo, {key: value for key, value in given.items() if key in algo_keys})
     train = fill(TrainConfig, {key: value for key, value in given.items() if key in train_keys}, "training")
-    return Spec(algo, env, steps, seed, config, train, options, by_role, {seat: who(player) for seat, player in players.items()})
+    log = fill(LogConfig, {key: value for key, value in given.items() if key in log_keys}, "logging")
+    return Spec(algo, env, steps, seed, config, train, log, options, by_role, {seat: who(player) for seat, player in players.items()})
+
+
+def lasting(given: Mapping[str, Any]) -> dict[str, Any]:
+    """The same keys, own code (a file's function, or the function or environment itself) by the name that keeps its meaning."""
+    out = {key: own.named(value) if own.is_code(value) else value for key, value in given.items()}
+    for key, named in (("algo", algos.named), ("env", envs.named)):
+        if out.get(key):
+            out[key] = named(out[key])
+    return out
 
 
 def for_role(spec: Spec, role: str) -> tuple[str, Any]:

@@ -67,6 +67,7 @@ class Role:
     reward_range: tuple[float, float] = (float("-inf"), float("inf"))
     seats: tuple[int, ...] = ()
     state_shape: tuple[int, ...] = ()  # of `TimeStep.state`, for a critic that may see it
+    action_names: tuple[str, ...] = ()  # of a Discrete action's choices, for people
 
     def __post_init__(self) -> None:
         if not self.seats:
@@ -253,8 +254,10 @@ def option(
     source: str = "",
     choices: tuple[Any, ...] = (),
     span: tuple[float | None, float | None] | None = None,
+    code: bool = False,
 ) -> Any:
     """A configuration's field. `traced`: a number that is data in the compiled program, so changing it compiles nothing. `acts`: it
-    shapes how the policy plays, so a policy's folder tells it. `span`: the least and the greatest value."""
-    meta = {"help": help, "unit": unit, "traced": traced, "acts": acts, "source": source, "choices": choices, "span": span}
+    shapes how the policy plays, so a policy's folder tells it. `span`: the least and the greatest value. `code`: beside the choices it
+    may name own code, `./file.py:function`."""
+    meta = {"help": help, "unit": unit, "traced": traced, "acts": acts, "source": source, "choices": choices, "span": span, "code": code}
     return field(default=default, metadata=meta)

@@ -1,6 +1,8 @@
 """`agonist evaluate` and `agonist watch`."""
 
 import os
+import signal
+import subprocess
 
 import pytest
 from PIL import Image
@@ -87,19 +89,84 @@ def test_watch_says_what_it_wrote(agonist, trained, tmp_path):
     assert (tmp_path / "watch.gif").is_file()
 
 
+def test_a_player_and_a_film_hold_the_same_episodes(agonist, trained):
+    words = ["watch", "latest", "env.rounds=3", "--episodes", 2, "--store", trained[0], "--json"]
+    page, gif = agonist(*words, "--out", "x.html").json, agonist(*words, "--out", "x.gif").json
+    assert page["episodes"] == gif["episodes"]
+    assert page["bytes"] < 60_000
+
+
+def test_without_a_terminal_a_film_can_still_be_read(agonist, trained, tmp_path):
+    said = agonist("watch", "latest", "env.rounds=3", "--terminal", "--store", trained[0])
+    assert said.code == 0, said.err
+    assert [row.split()[1] for row in said.out.splitlines() if row.startswith("step")] == ["0", "1", "2", "3"]
+    assert "seed 0: 3 steps, return" in said.out
+    assert "wrote" not in said.out
+    assert not (tmp_path / "watch.gif").exists()
+
+
+def test_json_keeps_stdout_to_itself(agonist, trained):
+    said = agonist("watch", "latest", "env.rounds=3", "--terminal", "--store", trained[0], "--json")
+    assert said.json["episodes"][0]["steps"] == 3
+    assert said.json["out"] is None
+    assert "step 3" in said.err
+
+
+def test_an_episode_can_be_cut(agonist, trained):
+    told = agonist("watch", "latest", "--limit", 2, "--out", "x.gif", "--store", trained[0], "--json").json
+    assert (told["episodes"][0]["steps"], told["frames"]) == (2, 3)
+
+
 @pytest.mark.parametrize(
-    ("out", "sentence"),
-    [("x.png", "--out writes a .gif, such as x.gif; got 'x.png'"), ("no/x.gif", "there is no folder no"), ("folder.gif", "is a folder")],
+    ("words", "sentence"),
+    [
+        ("--out x.png", "--out writes .gif, .mp4 or .html, such as x.html; got 'x.png'"),
+        ("--out no/x.gif", "there is no folder no"),
+        ("--out folder.gif", "is a folder"),
+        ("--out x.gif --terminal", "--terminal plays here and --out x.gif writes a file: give one of them"),
+        ("--fps nan", "--fps"),
+        ("--fps 99", "--fps"),
+        ("--episodes 0", "--episodes"),
+        ("--limit 0", "--limit"),
+    ],
 )
-def test_what_cannot_be_written_is_said_before_playing(agonist, trained, tmp_path, out, sentence):
+def test_what_cannot_be_done_is_said_before_playing(agonist, trained, tmp_path, words, sentence):
     (tmp_path / "folder.gif").mkdir()
-    said = agonist("watch", "latest", "--out", out, "--store", trained[0])
+    said = agonist("watch", "latest", *words.split(), "--store", trained[0])
     assert (said.code, said.out) == (2, "")
     assert sentence in said.err
+    assert said.err.count("\n") == 1
 
 
-def test_a_read_only_folder_is_a_sentence(agonist, trained, monkeypatch):
-    monkeypatch.setattr(os, "access", lambda path, mode: False)
+def test_an_environment_that_cannot_draw_is_a_sentence(agonist, trained, monkeypatch):
+    def undrawn(game, joint):
+        raise NotImplementedError
+
+    monkeypatch.setattr("agonist.envs.matrix.render", undrawn)
     said = agonist("watch", "latest", "--out", "x.gif", "--store", trained[0])
     assert (said.code, said.out) == (2, "")
-    assert "--out x.gif cannot be written: permission denied" in said.err
+    assert "matrix:rps draws no pictures" in said.err
+
+
+@pytest.mark.skipif(not hasattr(os, "openpty"), reason="there are no pseudo-terminals here")
+def test_on_a_terminal_it_plays_there(script, trained, tmp_path):
+    """Ctrl-C in the middle of a film: exit code 130, the screen given back, the cursor shown."""
+    ours, theirs = os.openpty()
+    words = [*script, "watch", "latest", "env.rounds=500", "--fps", "50", "--store", trained[0]]
+    with subprocess.Popen(words, stdin=theirs, stdout=theirs, stderr=theirs, env={**os.environ, "TERM": "xterm-256color"}) as run:
+        os.close(theirs)
+        seen = b""
+        while b"step 3 " not in seen:
+            seen += os.read(ours, 65536)
+        run.send_signal(signal.SIGINT)
+        try:
+            while chunk := os.read(ours, 65536):
+                seen += chunk
+        except OSError:  # the other end has gone
+            pass
+        assert run.wait(20) == 130
+    os.close(ours)
+    assert seen.count(b"\x1b[?1049h") == seen.count(b"\x1b[?1049l") == 1
+    assert seen.rfind(b"\x1b[?25h") > seen.rfind(b"\x1b[?25l")
+    assert "▀".encode() in seen
+    assert not (tmp_path / "watch.gif").exists()

@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from agonist.cli.plot import BRAILLE, curve, sparkline, thin
+from agonist.cli.plot import BRAILLE, Line, Point, bounds, curve, curves, sparkline, thin
 
 
 def test_sparkline_by_hand():
@@ -73,3 +73,46 @@ def test_plain_is_ascii():
     for line in curve([0, 1, 2], [0.0, 1.0, 0.5], [0.0, 0.5, 0.0], [0.5, 1.5, 1.0], plain=True):
         assert line.plain.isascii()
     assert any("*" in line.plain for line in curve([0, 1], [0.0, 1.0], plain=True))
+
+
+def straight(mark, first, last, spread=0.0):
+    return Line(mark, [Point(x, y, y - spread, y + spread) for x, y in ((0, first), (100, last))])
+
+
+def test_several_lines_are_told_apart_by_their_letters():
+    plain = [line.plain for line in curves([straight("A", 0, 1), straight("B", 1, 0)], width=60, height=9, plain=True)]
+    first, last = plain[0], plain[8]
+    assert first.rstrip().endswith("A")  # at the right, beside where it ends
+    assert last.rstrip().endswith("B")
+    assert first[first.index("|") + 1] == "B"
+    assert last[last.index("|") + 1] == "A"
+    assert all(line.isascii() for line in plain)
+
+
+def test_lines_on_one_another_take_turns():
+    plain = [line.plain for line in curves([straight("A", 1, 1), straight("B", 1, 1)], width=60, height=3, plain=True)]
+    row = next(line for line in plain if "AB" in line)
+    assert abs(row.count("A") - row.count("B")) <= 1
+    braille = "".join(line.plain for line in curves([straight("A", 1, 1), straight("B", 1, 1)], width=60, height=3))
+    assert braille.count("A") >= 2
+    assert braille.count("B") >= 2
+
+
+def test_where_intervals_overlap_the_shade_is_darker():
+    lines = [line.plain for line in curves([straight("A", 0, 0, 0.6), straight("B", 1, 1, 0.6)], width=40, height=11)]
+    column = [line[20] for line in lines[:11]]
+    assert "▒" in column[4:7]
+    assert column[0] == "░"
+    assert column[-1] == "░"
+
+
+@pytest.mark.parametrize("width", [30, 80])
+def test_several_lines_fit(width):
+    lines = curves([straight(mark, i, 9) for i, mark in enumerate("ABCDEFGH")], width=width, height=8)
+    assert max(len(line.plain) for line in lines) <= width
+
+
+def test_a_wild_interval_leaves_the_values_half_of_the_axis():
+    assert bounds([0, 1], [-100, 0.5], [2, 80]) == (-0.5, 1.5)
+    assert bounds([0, 1], [-0.1, 0.9], [0.1, 1.2]) == (-0.1, 1.2)
+    assert bounds([2, 2], [2, 2], [2, 2]) == (1.5, 2.5)

@@ -1,13 +1,16 @@
 """Everything that README and docs show is run, each page in a folder of its own, its blocks one after another.
 
-    ```bash             every line is a command: agonist, make, python of an example
+    ```bash             every line is a command: agonist, make, python of an example; `pip install` and `pytest` of what is there
     ```python           one program a page: later blocks know the names of earlier ones
+    ```toml, ```json    not run; nor ```py, which is how the reference shows declarations
     ```text             not run; after a command that is meant to fail (`# exit 2`) it is what that command says
     ```bash not-run     not run, and counted here
 
-Long training would say no more than short: a run is made small (`SMALL`) before it is started, in commands by adding keys, in Python by
-putting `steps=320, **SMALL` for `steps=3e5`; more than 400,000 steps become 640, so what goes on is longer than what it began with. What a
-line says otherwise is run as it stands.
+A block that begins with the name of a file (`# rings.py`, `# study.toml`) is that file: it is written, not run.
+
+Long training would say no more than short: a run is made small (`SMALL`) before it is started. `train` and `sweep` get more keys, a study's
+file gets them at its top, Python has `steps=320, **SMALL` put for `steps=3e5`; more than 400,000 steps become 640, so what goes on is
+longer than what it began with. What a line says otherwise is run as it stands.
 """
 
 import io
@@ -15,9 +18,11 @@ import re
 import shlex
 import sys
 from contextlib import redirect_stderr, redirect_stdout
+from importlib.metadata import metadata
 from pathlib import Path
 from typing import NamedTuple
 
+import jax
 import pytest
 
 from agonist.cli import main
@@ -26,8 +31,9 @@ ROOT = Path(__file__).resolve().parents[2]
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
 SMALL = {"rollout": 16, "envs": 4, "hidden": [8], "eval_every": 1, "eval_episodes": 4, "epochs": 1, "shards": 1}
 SMALL_WORDS = [f"{key}={str(value).replace(' ', '')}" for key, value in SMALL.items()]
-SMALLER = {"--seeds": "2", "--episodes": "2"}  # options that make work, and what they become
-NOT_RUN = {"docs/performance.md": 3}  # page -> blocks that are not run: measurements take minutes
+SMALLER = {"--seeds": "2", "--episodes": "2", "--trials": "2"}  # options that make work, and what they become
+FILE = re.compile(r"# ([\w-]+\.(?:py|toml|json))\n")
+NOT_RUN = {"docs/how-to/resume.md": 1, "docs/performance.md": 3}  # page -> blocks that are not run: another machine; minutes
 
 
 class Block(NamedTuple):
@@ -51,6 +57,14 @@ def runnable(page: Path) -> list[Block]:
     return [block for block in blocks(page) if block.kind in ("bash", "python") and not block.mark]
 
 
+@pytest.fixture(autouse=True, scope="module")
+def quick_to_compile():
+    """These programs are compiled more than they are run."""
+    jax.config.update("jax_disable_most_optimizations", True)
+    yield
+    jax.config.update("jax_disable_most_optimizations", False)
+
+
 @pytest.mark.parametrize("page", [page for page in PAGES if runnable(page)], ids=name_of)
 def test_what_a_page_shows_works(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
@@ -59,7 +73,9 @@ def test_what_a_page_shows_works(page, tmp_path, monkeypatch):
     names, complaint = {"SMALL": SMALL, "__name__": "__main__"}, ""
     for block in blocks(page):
         where = f"{name_of(page)}:{block.line}"
-        if block.kind == "bash" and not block.mark:
+        if block.kind != "bash" and (named := FILE.match(block.text)):
+            Path(named[1]).write_text(small_file(block.text) if block.kind == "toml" else block.text, encoding="utf8")
+        elif block.kind == "bash" and not block.mark:
             complaint = "".join(run(line, where) for line in lines_of(block.text))
         elif block.kind == "python" and not block.mark:
             with redirect_stdout(io.StringIO()):
@@ -90,6 +106,12 @@ def run(line: str, where: str) -> str:
     if words[0] == "python":
         assert (ROOT / words[1]).is_file(), f"{where}: there is no {words[1]}"  # tests/examples runs them
         return ""
+    if words[0] == "pytest" or words[:2] == ["pip", "install"]:  # whether it can be installed, and passes, other tests tell
+        for place in (word for word in words[1:] if word not in ("install", "-e")):
+            extra = re.fullmatch(r"agonist\[(\w+)\]", place)
+            found = extra[1] in extras() if extra else Path(place).exists() or (ROOT / place).exists()
+            assert found, f"{where}: there is no {place}"
+        return ""
     assert words[0] == "agonist", f"{where}: {line!r} is not run by this test; mark the block not-run, or show something else"
     words, target = (words[: words.index(">")], words[-1]) if ">" in words else (words, None)
     out, err = io.StringIO(), io.StringIO()
@@ -107,15 +129,25 @@ def small_steps(steps: str) -> str:
 
 def small_words(words: list[str]) -> list[str]:
     words = [SMALLER.get(before, word) for before, word in zip(["", *words], words, strict=False)]
-    if words[0] != "train" or "--dry-run" in words:
+    if words[0] not in ("train", "sweep") or "--dry-run" in words:
         return words
     if "--steps" in words:
         at = words.index("--steps") + 1
         words[at] = small_steps(words[at])
-    else:
+    elif "--resume" not in words or words[0] == "train":
         words += ["--steps", "640"]
     given = {word.partition("=")[0] for word in words}
     return words if "--resume" in words else [*words, *(word for word in SMALL_WORDS if word.partition("=")[0] not in given)]
+
+
+def small_file(text: str) -> str:
+    """A study's or a run's keys, smaller; a file that tells no steps is something else."""
+    if not re.search(r"^steps *=", text, re.MULTILINE):
+        return text
+    text = re.sub(r"^steps *= *([\d.e_]+)", lambda found: f"steps = {small_steps(found[1])}", text, flags=re.MULTILINE)
+    text = re.sub(r"^seeds *= *\d+", "seeds = 2", text, flags=re.MULTILINE)
+    given = re.findall(r"^(\w+) *=", text, re.MULTILINE)
+    return "".join(f"{word.replace('=', ' = ')}\n" for word in SMALL_WORDS if word.partition("=")[0] not in given) + text
 
 
 def small_program(text: str) -> str:
@@ -124,6 +156,10 @@ def small_program(text: str) -> str:
         return re.sub(r"\bsteps=([\d.e_]+)", lambda found: f"steps={small_steps(found[1])}{keys}", line)
 
     return "\n".join(map(one, text.splitlines()))
+
+
+def extras() -> set[str]:
+    return set(metadata("agonist").get_all("Provides-Extra"))
 
 
 def targets() -> set[str]:
@@ -140,7 +176,7 @@ def test_every_block_says_what_it_is():
         text = page.read_text(encoding="utf8")
         fences = re.findall(r"^```.*$", text, re.MULTILINE)
         assert len(fences) == 2 * len(blocks(page)), f"{name_of(page)}: a block without a language, or not closed"
-        assert {block.kind for block in blocks(page)} <= {"bash", "python", "text", "toml", "json"}, name_of(page)
+        assert {block.kind for block in blocks(page)} <= {"bash", "python", "py", "text", "toml", "json"}, name_of(page)
 
 
 def test_a_command_is_made_small():
@@ -148,8 +184,20 @@ def test_a_command_is_made_small():
     assert words[:8] == ["train", "ppo", "matrix:rps", "rollout=32", "--steps", "640", "--seeds", "2"]
     assert "rollout=16" not in words
     assert "envs=4" in words
+    assert small_words(shlex.split("sweep ppo matrix:rps lr=1e-3,1e-4 --steps 2e5"))[3:6] == ["lr=1e-3,1e-4", "--steps", "320"]
+    assert small_words(shlex.split("sweep --resume latest")) == ["sweep", "--resume", "latest"]
     assert small_words(shlex.split("train --resume latest --steps 2e6")) == ["train", "--resume", "latest", "--steps", "640"]
     assert small_program("f(steps=4e5)\ng(resume=r, steps=1_000_000)") == "f(steps=320, **SMALL)\ng(resume=r, steps=640)"
+
+
+def test_a_file_is_made_small():
+    assert FILE.match("# study.toml\nseeds = 5\n")[1] == "study.toml"
+    assert not FILE.match("# a remark\n")
+    small = small_file("# study.toml\nseeds = 5\nsteps = 2e6\nenvs = 8\n[algos.ippo]\n")
+    assert small.endswith("# study.toml\nseeds = 2\nsteps = 640\nenvs = 8\n[algos.ippo]\n")
+    assert "rollout = 16\n" in small
+    assert "envs = 4" not in small
+    assert small_file("[project]\nname = 1\n") == "[project]\nname = 1\n"
 
 
 def test_the_small_keys_are_keys():

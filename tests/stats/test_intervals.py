@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from agonist.stats.intervals import mean_interval
+from agonist.stats.intervals import mean_interval, tasks_interval
 
 
 def test_by_hand():
@@ -23,6 +23,16 @@ def test_as_scipy_has_it(n, level):
     low, high = stats.t.interval(level, n - 1, loc=sample.mean(), scale=stats.sem(sample))
     assert mean_interval(sample, level) == pytest.approx((sample.mean(), low, high), rel=1e-9)
     assert mean_interval(sample.reshape(1, -1).tolist()[0], level) == mean_interval(sample, level)
+
+
+def test_over_tasks_each_has_its_own_deviation():
+    """By hand: means 2 and 11, errors 1/3 and 4/3, over two tasks; the degrees of freedom are Satterthwaite's."""
+    error, freedom = math.sqrt((1 / 3 + 4 / 3) / 4), (5 / 3) ** 2 / ((1 / 3) ** 2 / 2 + (4 / 3) ** 2 / 2)
+    half = stats.t.ppf(0.975, freedom) * error
+    parts = [np.array([1.0, 2, 3]), np.array([9.0, 11, 13])]
+    assert tasks_interval(parts) == pytest.approx((6.5, 6.5 - half, 6.5 + half))
+    assert tasks_interval(parts[:1]) == mean_interval(parts[0])
+    assert math.isnan(tasks_interval([parts[0], np.array([1.0])])[1])
 
 
 def test_what_cannot_be_had_is_nan():

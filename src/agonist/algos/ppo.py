@@ -61,7 +61,7 @@ class PPOConfig:
     critic: str = option(
         "observation", "what the critic sees: its agent's observation (IPPO) or the state (MAPPO)", choices=("observation", "state")
     )
-    torso: str = option("mlp", "first layers", choices=("mlp", "cnn"), acts=True)
+    torso: str = option("mlp", "first layers; own ones by ./file.py:function", choices=("mlp", "cnn"), acts=True, code=True)
     hidden: tuple[int, ...] = option(
         (128, 128), "widths of the layers; in a recurrent network the first lies before its memory", source=MAVA, acts=True, span=(1, None)
     )

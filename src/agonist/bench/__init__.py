@@ -22,6 +22,7 @@ NAMES = {
     "train": "training speed beside its own limit (the update's matrix products), and beside another program's",
     "start": "from the start of the process to agents that play well, with an empty and with a warm cache; memory, folder, imports",
     "scale": "training speed over the number of environments, for accelerators",
+    "together": "many seeds trained together beside one alone, and how often a sweep over rates compiles",
     "learning": "games with known answers learned over several seeds: what each seed reached",
     "sweep": "PPO's rates and discounts compared on one task: why the defaults are what they are",
     "kills": "runs killed at random instants and resumed: how many came out equal to one that nobody killed",

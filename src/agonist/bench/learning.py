@@ -52,9 +52,8 @@ def _learn(name: str, task: Task, options: Options) -> dict[str, Any]:
 
     with tempfile.TemporaryDirectory() as place:
         keys = {**task.keys, "steps": task.steps}
-        runs = api.train_seeds(task.algo, task.env, seeds=options.seeds, seed=options.first, store=place, **keys)
-        results = [run.result for run in runs]
-        summary = api.summary_of(runs)
+        told = api.sweep(task.algo, task.env, seeds=options.seeds, seed=options.first, store=place, **keys).report
+        results, [summary] = told["runs"], told["summary"]
     returns = [round(float(result["eval/return"]), 4) for result in results]
     row = {
         "algo": task.algo,

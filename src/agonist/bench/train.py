@@ -23,8 +23,9 @@ import jax.numpy as jnp
 import numpy as np
 from jax.sharding import Mesh, PartitionSpec
 
-from agonist import assembly, loop, specs
+from agonist import assembly, specs
 from agonist.bench import say
+from agonist.placement import layout
 from agonist.types import Discrete, option
 
 
@@ -93,7 +94,7 @@ class _Ours:
 def _limit(made: assembly.Assembly, spec: specs.Spec) -> Any:
     """A function of seconds -> env steps/s if an update were its feed-forward networks' products alone."""
     config, role = spec.config, made.line_up[0].role
-    lay = loop.layout(spec.train.shards)
+    lay = layout(spec.train.shards)
     rows = spec.train.envs // spec.train.shards * config.rollout // config.minibatches * role.agents
     inputs = int(np.prod(role.obs.shape)) + (role.agents if config.agent_id and role.agents > 1 else 0)
     assert isinstance(role.action, Discrete)

@@ -18,7 +18,8 @@ import typer
 from typer import _click as click
 
 import agonist
-from agonist.cli import bench, catalogue, doctor, help, output, play, runs, train
+from agonist import hosts, own
+from agonist.cli import bench, catalogue, curves, doctor, help, new, output, play, plugins, runs, sweep, train
 
 ABOUT = """Train multi-agent policies, measure them, watch them play.
 
@@ -34,7 +35,7 @@ agonist runs list
 CODES = "Exit codes: 0 done; 1 the work failed; 2 the words were wrong; 130 stopped by Ctrl-C, the run is saved. COMMAND --help teaches."
 
 app = typer.Typer(
-    cls=help.Group,
+    cls=plugins.Root,
     help=ABOUT,
     epilog=CODES,
     no_args_is_help=True,
@@ -44,11 +45,16 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.command(cls=help.Command, rich_help_panel="Learn")(train.train)
+app.command(cls=help.Command, rich_help_panel="Learn")(sweep.sweep)
+app.command(cls=help.Command, rich_help_panel="Learn")(sweep.study)
 app.command(cls=help.Command, rich_help_panel="Learn")(play.evaluate)
 app.command(cls=help.Command, rich_help_panel="Learn")(play.watch)
 app.add_typer(runs.app, name="runs", rich_help_panel="Look")
+app.add_typer(curves.app, name="plot", rich_help_panel="Look")
 app.command(cls=help.Command, rich_help_panel="Look")(catalogue.envs)
 app.command(cls=help.Command, rich_help_panel="Look")(catalogue.algos)
+app.command(cls=help.Command, rich_help_panel="Extend")(plugins.plugins)
+app.add_typer(new.app, name="new", rich_help_panel="Extend")
 app.command(cls=help.Command, rich_help_panel="Look")(doctor.doctor)
 app.command(cls=help.Command, rich_help_panel="Look")(bench.bench)
 
@@ -71,7 +77,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         code = typer.main.get_command(app).main(args=argv, prog_name="agonist", standalone_mode=False)
         sys.stdout.flush()
         return code if isinstance(code, int) else 0
-    except (BrokenPipeError, SystemExit):  # whoever read our output has gone (typer exits then): nothing is left to say
+    except (BrokenPipeError, SystemExit) as error:
+        if isinstance(error, SystemExit) and not isinstance(error.__context__, OSError):  # a plugin's command ends so
+            return error.code if isinstance(error.code, int) else int(error.code is not None)
+        # whoever read our output has gone (typer exits then): nothing is left to say
         sys.stdout = open(os.devnull, "w")  # noqa: SIM115  the interpreter flushes it when it ends
         return 0
     except BaseException as error:
@@ -92,6 +101,8 @@ def told(error: BaseException) -> tuple[int, str]:
         return 2, _usage(error)
     if isinstance(error, KeyboardInterrupt | typer.Abort) or type(error).__name__ == "Interrupted":
         return 130, str(error) or "stopped"
+    if isinstance(error, hosts.Lost):
+        return hosts.LOST, ""  # whoever watches over this process says it
     if _is_ours(error, "TrainingFailed", "StoreError", "Missing", "Damaged", "Newer"):
         return 1, str(error)
     if isinstance(error, ValueError) and not _is_from_below(error):
@@ -101,7 +112,8 @@ def told(error: BaseException) -> tuple[int, str]:
     if isinstance(error, MemoryError):
         return 1, "out of memory: fewer envs, a shorter rollout or smaller networks need less"
     first = next(iter(str(error).splitlines()), "")
-    return 1, f"{type(error).__name__}{': ' * bool(first)}{first} (run with AGONIST_TRACE=1 for the trace)"
+    where = f"{place}: " if (place := own.place_of(error)) else ""
+    return 1, f"{where}{type(error).__name__}{': ' * bool(first)}{first} (run with AGONIST_TRACE=1 for the trace)"
 
 
 def _usage(error: click.exceptions.ClickException) -> str:

@@ -68,8 +68,9 @@ def algos(
         found = [_card(known) for known in sorted(plugins.offers(algorithms.GROUP))]
         output.show({"algos": found}, as_json, lambda out: _picture_algos(out, found))
         return
-    card = algorithms.card(name)
     devices.prepare()
+    name = algorithms.named(name)
+    card = algorithms.card(name)
     from agonist.loop import TrainConfig
 
     keys = [
@@ -82,14 +83,14 @@ def algos(
 
 def _card(name: str) -> dict[str, Any]:
     from agonist import algos as algorithms
-    from agonist import plugins
+    from agonist import own, plugins
 
-    package = plugins.package(plugins.offers(algorithms.GROUP)[name])
+    package = algorithms.package(name)
     try:
-        card = algorithms.card(name)
+        card = algorithms.card(name, plugins.PATIENCE)
     except ValueError as error:  # a broken plugin spoils no list
         return {"algo": name, "package": package, "about": "", "source": "", "fixed": {}, "error": str(error)}
-    return {"algo": name, "package": package, "about": card.about, "source": card.source, "fixed": dict(card.fixed), "error": None}
+    return {"algo": own.short(name), "package": package, "about": card.about, "source": card.source, "fixed": dict(card.fixed), "error": None}
 
 
 # pictures

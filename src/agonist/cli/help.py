@@ -32,8 +32,10 @@ def _page(command: TyperCommand | TyperGroup, ctx: click.Context, formatter: cli
         formatter.write(f"  {_line(line)}\n" if line else "\n")
     if isinstance(command, TyperGroup):
         for panel in dict.fromkeys(str(child.rich_help_panel or "Commands") for child in _children(command)):
-            rows = [(str(child.name), _first(child)) for child in _children(command) if str(child.rich_help_panel or "Commands") == panel]
+            rows = [(str(child.name), first(child)) for child in _children(command) if str(child.rich_help_panel or "Commands") == panel]
             _list(formatter, panel, rows, widest=max(len(str(child.name)) for child in _children(command)))
+    if others := getattr(command, "others", None):
+        _list(formatter, "Plugins", others())
     _list(formatter, "Words", words)
     records = [param.get_help_record(ctx) for param in command.get_params(ctx) if not isinstance(param, TyperArgument)]
     _list(formatter, "Options", [record for record in records if record])
@@ -46,7 +48,7 @@ def _children(group: TyperGroup) -> Sequence[TyperCommand | TyperGroup]:
     return [child for child in group.commands.values() if isinstance(child, TyperCommand | TyperGroup) and not child.hidden]
 
 
-def _first(command: TyperCommand | TyperGroup) -> str:
+def first(command: TyperCommand | TyperGroup) -> str:
     """A help text's first sentence, which is its first paragraph."""
     return " ".join(inspect.cleandoc(command.help or "").partition("\n\n")[0].split())
 

@@ -6,6 +6,7 @@ import json
 import math
 import os
 import sys
+import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext, redirect_stdout
 from typing import Any, TextIO
@@ -54,12 +55,38 @@ def working(as_json: bool, what: str = "") -> Iterator[None]:
         yield
 
 
+@contextmanager
+def counting(total: int, what: str, patience: float = 2.0) -> Iterator[Callable[[str], None]]:
+    """Tell it the next of `total` things: on a terminal, work that takes longer than a moment shows how far it has come."""
+    screen = console(sys.stderr)
+    began, done, turning = time.monotonic(), 0, screen.status("")
+
+    def tell(name: str) -> None:
+        nonlocal done
+        done += 1
+        if screen.is_terminal and not screen.is_dumb_terminal and time.monotonic() - began > patience:
+            turning.start()
+            turning.update(f"{what} {name}, {done:,} of {total:,}")
+
+    try:
+        yield tell
+    finally:
+        turning.stop()
+
+
 def show(result: Mapping[str, Any], as_json: bool, picture: Callable[[Console], None]) -> None:
     """The result, once."""
     if as_json:
-        print(json.dumps(plain(result), allow_nan=False, indent=2 if sys.stdout.isatty() else None, ensure_ascii=False))
+        print(_json(result, indent=2 if sys.stdout.isatty() else None))
     else:
         picture(console())
+
+
+def _json(result: Mapping[str, Any], indent: int | None) -> str:
+    try:  # most are plain already, and a long listing is said in a third of the time
+        return json.dumps(result, allow_nan=False, indent=indent, ensure_ascii=False)
+    except (TypeError, ValueError):
+        return json.dumps(plain(result), allow_nan=False, indent=indent, ensure_ascii=False)
 
 
 def plain(value: Any) -> Any:
@@ -83,7 +110,9 @@ def number(value: float | None) -> str:
     if value is None or not math.isfinite(value):
         return "-"
     size = abs(value)
-    if size != 0 and not 0.001 <= size < 1e6:
+    if size == 0:
+        return "0"
+    if not 0.001 <= size < 1e6:
         return f"{value:.1e}".replace("e+0", "e").replace("e-0", "e-")
     return f"{value:,.0f}" if size >= 1000 else f"{value:.3g}" if size < 0.1 else f"{value:.3f}" if size < 10 else f"{value:.1f}"
 

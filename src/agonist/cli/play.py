@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Annotated, Any
+import sys
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
 from rich.text import Text
 
 from agonist import devices
-from agonist.cli import animation, output, words
+from agonist.cli import film, output, words
+
+if TYPE_CHECKING:
+    from agonist.api import Match
+    from agonist.rollout import Frame
 
 
 def evaluate(
@@ -20,6 +25,7 @@ def evaluate(
     episodes: Annotated[int, typer.Option(metavar="N", help="Episodes to play.")] = 320,
     seed: Annotated[int, typer.Option(metavar="S", help="Where the randomness begins.")] = 0,
     greedy: words.Greedy = None,
+    allow_code: words.AllowCode = False,
     store: words.StoreUrl = None,
     as_json: words.Json = False,
 ) -> None:
@@ -50,37 +56,76 @@ def watch(
     who: words.Who,
     keys: words.PlayKeys = None,
     env: words.EnvName = None,
-    out: Annotated[str, typer.Option("--out", metavar="FILE", help="The GIF to write.")] = "watch.gif",
+    out: Annotated[
+        str | None, typer.Option("--out", metavar="FILE", help="What to write: .gif, .mp4 (by ffmpeg), or .html, a player.")
+    ] = None,
+    terminal: Annotated[bool, typer.Option("--terminal", help="Play here, in characters (so it is without --out on a terminal).")] = False,
     episodes: Annotated[int, typer.Option(metavar="N", min=1, help="Episodes, one after another.")] = 1,
+    limit: Annotated[int | None, typer.Option(metavar="N", min=1, help="Steps after which an episode is cut.")] = None,
     seed: Annotated[int, typer.Option(metavar="S", help="Where the randomness begins.")] = 0,
     fps: Annotated[float, typer.Option(metavar="F", min=0.1, max=50, help="Steps a second.")] = 5.0,
     greedy: words.Greedy = None,
+    allow_code: words.AllowCode = False,
     store: words.StoreUrl = None,
     as_json: words.Json = False,
 ) -> None:
-    """Write an animation of a policy at play.
+    """Watch a policy play: here in the terminal, as a film, or in a browser.
 
-    # the best policy of the newest run
+    An HTML player is one file that needs no network: scrub, step and speed,
+    with each agent's rewards and actions beside the picture.
+
+    # the best policy of the newest run, here; as a player; as a film
+    agonist watch latest
+    agonist watch latest --out foraging.html --episodes 3
     agonist watch latest --out foraging.gif
 
-    # three episodes, quickly; how it played early on
-    agonist watch calm-heron --episodes 3 --fps 10
+    # quickly; how it played early on; against a random partner
+    agonist watch calm-heron --fps 10
     agonist watch calm-heron@32768 --out early.gif
+    agonist watch calm-heron players.keeper=random --out random.mp4
     """
-    animation.check_path(out)
+    if out is not None and terminal:
+        raise ValueError(f"--terminal plays here and --out {out} writes a file: give one of them")
+    stream = sys.stderr if as_json else sys.stdout  # under --json stdout is for the object alone
+    screen = output.console(stream)
+    if out is None and not terminal and (as_json or not screen.is_terminal or screen.is_dumb_terminal):
+        out = "watch.gif"
+    if out is not None:
+        film.check(out)
     devices.prepare()
     players = _players(keys)
+    told: list[dict[str, Any]] = []
+    result: dict[str, Any] = {"who": who, "out": out, "episodes": told}
     with output.working(as_json, "playing and drawing"):
         from agonist import api
 
-        reels = []
-        for number in range(episodes):
-            frames = api.watch(who, env=env, seed=seed + number, sampled=words.sampled(greedy), store=store, **players)
-            reels.append(list(frames))
-        written = animation.write(out, reels, fps)
-    told = [{"seed": seed + i, "steps": len(reel) - 1, "return": dict(reel[-1].returns)} for i, reel in enumerate(reels)]
-    result = {"who": who, "out": out, "frames": sum(map(len, reels)), "bytes": written, "episodes": told}
+        match = api.seat(who, env, players, store, words.sampled(greedy))
+        cast = film.cast(match.env.spec, match.seated.line_up, match.named)
+        seeds = range(seed, seed + episodes)
+        if out is not None:
+            reels = [film.Reel(number, list(_episode(match, number, limit, told))) for number in seeds]
+            result |= {"frames": sum(len(reel.frames) for reel in reels), "bytes": film.write(out, film.Film(cast, reels, fps))}
+    if out is None:
+        from agonist.cli.film.terminal import play
+
+        shown = ((_title(cast, episodes, number - seed), _episode(match, number, limit, told)) for number in seeds)
+        play(screen, cast, shown, fps, output.is_plain(stream))
     output.show(result, as_json, lambda console: _picture_reels(console, result))
+
+
+def _episode(match: Match, seed: int, limit: int | None, told: list[dict[str, Any]]) -> Iterator[Frame]:
+    """An episode's frames, and a note of what came of it."""
+    from agonist import api
+
+    row: dict[str, Any] = {"seed": seed}
+    told.append(row)
+    for step, frame in enumerate(api.episode(match, seed, limit)):
+        row |= {"steps": step, "return": dict(frame.returns)}
+        yield frame
+
+
+def _title(cast: film.Cast, episodes: int, number: int) -> str:
+    return f"{cast.env}  episode {number + 1} of {episodes}" if episodes > 1 else cast.env
 
 
 def _players(keys: list[str] | None) -> dict[str, Any]:
@@ -109,6 +154,6 @@ def _picture_reels(out: Console, result: Mapping[str, Any]) -> None:
         if len(episode["return"]) == 1:
             returns = output.number(next(iter(episode["return"].values())))
         out.print(f"seed {episode['seed']}: {episode['steps']} steps, return {returns}")
-    out.print(
-        Text.assemble(("wrote ", "bold"), f"{result['out']} ({result['frames']} pictures, {output.size(result['bytes'])})"), soft_wrap=True
-    )
+    if result["out"] is not None:
+        size = f"{result['frames']} pictures, {output.size(result['bytes'])}"
+        out.print(Text.assemble(("wrote ", "bold"), f"{result['out']} ({size})"), soft_wrap=True)

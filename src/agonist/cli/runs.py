@@ -1,159 +1,199 @@
-"""`agonist runs list` and `agonist runs show`: what a store holds. No jax is needed to look."""
+"""`agonist runs`: what a store holds, found, marked, removed, carried elsewhere. No jax is needed to look."""
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any
+from contextlib import suppress
+from typing import Annotated, Any, NamedTuple
 
 import typer
-from rich.console import Console
-from rich.table import Table
+from rich.console import Console, Group
 from rich.text import Text
 
 from agonist.cli import help, output, words
-from agonist.cli.train import picture_curve
+from agonist.cli.compare import compare
+from agonist.cli.exporting import export
+from agonist.cli.importing import import_
+from agonist.cli.marking import archive, note, tag
+from agonist.cli.removing import delete, purge, restore
+from agonist.cli.show import COLOURS, age_of, return_of, show
+from agonist.cli.tables import table, width_of
 
-app = typer.Typer(help="The runs of a store: list them, show one.", no_args_is_help=True, rich_markup_mode=None, cls=help.Group)
+app = typer.Typer(
+    help="The runs of a store: find them, look at them, mark them, keep or remove them.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    cls=help.Group,
+)
 
-COLOURS = {"finished": "green", "running": "cyan", "interrupted": "yellow", "failed": "red", "damaged": "red"}
-PRIVATE = ("format", "started", "pid", "host")
+STANDARD = ("run", "kind", "algo", "env", "seed", "status", "steps", "return", "age", "tags")
+NUMBERS = ("seed", "steps", "total", "age")  # columns whose figures stand one under another
+EVERY = 2.0  # seconds between two looks of --watch
+
+
+class Listing(NamedTuple):
+    rows: list[dict[str, Any]]
+    total: int  # before the limit
+    url: str
+    filtered: bool
 
 
 @app.command("list", cls=help.Command)
 def list_(
-    limit: Annotated[int | None, typer.Option(metavar="N", min=1, help="Only the newest N.")] = None,
+    asked: Annotated[
+        list[str] | None, typer.Argument(metavar="[FILTER]", help="Only runs that meet this, in quotes.", show_default=False)
+    ] = None,
+    where: Annotated[str | None, typer.Option(metavar="FILTER", help="The same, as the other commands have it.")] = None,
+    sort: Annotated[str | None, typer.Option(metavar="FIELD", help="By a field; -FIELD from the greatest down.")] = None,
+    columns: Annotated[str | None, typer.Option(metavar="A,B,C", help="These fields instead of the usual ones.")] = None,
+    limit: Annotated[int | None, typer.Option(metavar="N", min=1, help="Only the newest N, or the first N of --sort.")] = None,
+    every: Annotated[bool, typer.Option("--all", help="Archived runs too.")] = False,
+    watch: Annotated[bool, typer.Option("--watch", help="Look again every 2 s until Ctrl-C.")] = False,
     store: words.StoreUrl = None,
     as_json: words.Json = False,
 ) -> None:
     """List the runs of a store, the newest last.
 
-    # the ten newest; every run, for a program
+    A filter asks for facts (run, kind, algo, env, seed, status, steps,
+    created, age, parent, note), for keys (lr, env.sight) and for the last
+    value of any metric. = != < <= > >= compare; ~ is "holds this text";
+    tag:NAME, has:FIELD; and, or, not, parentheses.
+
+    # the ten newest; the ten best; every run, for a program
     agonist runs list --limit 10
+    agonist runs list 'algo = ppo and env ~ lbf' --sort -eval/return --limit 10
     agonist runs list --store /data/runs --json
+
+    # what failed this week; the rates that were tried
+    agonist runs list 'status = failed and age < 7d'
+    agonist runs list 'lr >= 1e-3 and not tag:broken' --columns run,lr,eval/return
     """
-    from agonist.runs import list_runs, open_store
+    wanted = [text for text in (" ".join(asked or []), where) if text]
+    filters = " and ".join(f"({text})" for text in wanted) if len(wanted) > 1 else wanted[0] if wanted else None
+    if where is not None and not where.strip():
+        filters = where  # refused by the filter, with a caret
+    names = [name.strip() for name in columns.split(",") if name.strip()] if columns is not None else None
+    if names == []:
+        raise ValueError("--columns needs fields with commas between, as in --columns run,lr,eval/return")
 
-    opened = open_store(store)
-    found = [row_of(summary) for summary in list_runs(opened)]
-    shown = found[-limit:] if limit else found
-    output.show({"runs": shown}, as_json, lambda out: _picture_list(out, shown, len(found), opened.url))
+    def look() -> Listing:
+        return _listing(store, filters, sort, limit, every, names)
 
-
-@app.command(cls=help.Command)
-def show(
-    run: Annotated[str, typer.Argument(metavar="RUN", help="A run's id, the beginning of it, its words, latest, or its folder.")],
-    store: words.StoreUrl = None,
-    as_json: words.Json = False,
-) -> None:
-    """Show all that is known of a run.
-
-    agonist runs show latest
-    agonist runs show calm-heron --json
-    """
-    import os
-    import warnings
-
-    from agonist.runs import checkpoints, find_run, open_store, read_events, read_metrics, read_run
-
-    opened = open_store(store)
-    run_id = find_run(opened, run)
-    with warnings.catch_warnings(record=True) as problems:
-        warnings.simplefilter("always")
-        head = read_run(opened, run_id)
-        series = read_metrics(opened, run_id)
-        kept = [_checkpoint(info) for info in checkpoints(opened, run_id)]
-        events = read_events(opened, run_id)
-    result = {
-        "run": run_id,
-        "folder": os.path.join(opened.url, "runs", run_id),
-        **{key: head.get(key) for key in ("kind", "created", "spec", "versions", "machine", "parents")},
-        "summary": row_of(head["summary"]),
-        "checkpoints": kept,
-        "metrics": {
-            name: {"step": int(steps[-1]), "value": float(values[-1]), "points": len(values)} for name, (steps, _, values) in series.items()
-        },
-        "events": events,
-        "problems": [str(problem.message) for problem in problems],
-    }
-    output.show(result, as_json, lambda out: _picture_show(out, result, series))
-
-
-def row_of(summary: Mapping[str, Any]) -> dict[str, Any]:
-    """A summary as one flat row: its final figures, or those of the newest evaluation."""
-    last = summary.get("last") or {}
-    row = {
-        "run": summary.get("id"),
-        **{key: value for key, value in summary.items() if key not in (*PRIVATE, "id", "last", "best", "final")},
-    }
-    if "eval/return" in last:
-        row["eval/return"] = last["eval/return"]
-        row["eval/interval"] = [last.get("eval/return_low"), last.get("eval/return_high")]
-    return row | dict(summary.get("final") or {})
-
-
-def _checkpoint(info: Any) -> dict[str, Any]:
-    return {
-        "name": info.name,
-        "step": info.step,
-        "resumable": info.resumable,
-        "interim": info.interim,
-        "policies": info.policy_names,
-        "best": info.best_names,
-        "bytes": sum(int(record["size"]) for record in info.files.values()),
-        "written": info.written,
-    }
-
-
-def _return_of(row: Mapping[str, Any]) -> str:
-    return output.interval(row.get("eval/return"), *(row.get("eval/interval") or (None, None)))
-
-
-def _age(stamp: str | None) -> str:
-    from agonist.runs.folder import seconds
-
-    return output.age(time.time() - seconds(stamp)) if stamp else "-"
-
-
-def _picture_list(out: Console, rows: Sequence[Mapping[str, Any]], total: int, url: str) -> None:
-    if not rows:
-        out.print(f"no runs in {url} yet; begin with: agonist train ppo lbf:2s-8x8-2p-2f-coop --steps 4e5", soft_wrap=True)
+    if watch:
+        _watch(look, names, as_json)
         return
-    cells = [_cells(row) for row in rows]
-    columns, whole = _fitting(cells, out.width)
+    found = look()
+    chosen = [{"run": row["run"], **{name: row.get(name) for name in names}} for row in found.rows] if names else found.rows
+    output.show({"runs": chosen}, as_json, lambda out: _picture(out, found, names))
+
+
+def _listing(
+    store: str | None, where: str | None, sort: str | None, limit: int | None, every: bool, names: Sequence[str] | None
+) -> Listing:
+    from agonist.runs import open_store
+    from agonist.runs.rows import known_field, select
+
+    opened = open_store(store)
+    found, hint = select(opened, where, sort, every)
+    for name in names or ():
+        if name != "return":
+            known_field(name, found)
+    if hint:
+        output.note(hint)
+    shown = found if limit is None else found[:limit] if sort else found[-limit:]
+    return Listing(shown, len(found), opened.url, where is not None)
+
+
+def _watch(look: Any, names: Sequence[str] | None, as_json: bool) -> None:
+    """Until Ctrl-C, on the terminal's other screen; the last look stays."""
+    from rich.live import Live
+
+    out = output.console()
+    if as_json or not out.is_terminal:
+        raise ValueError("--watch draws on a terminal, and without --json; a program asks again with: agonist runs list --json")
+    found = look()
+    with suppress(KeyboardInterrupt), Live(console=out, screen=True, auto_refresh=False) as live:
+        while True:
+            fits = max(1, out.height - 4)
+            rows = found.rows[:fits] if found.total > len(found.rows) else found.rows[-fits:]
+            live.update(Group(_drawn(found._replace(rows=rows), names, out.width), Text("Ctrl-C ends", style="dim")), refresh=True)
+            time.sleep(EVERY)
+            found = look()
+    _picture(out, found, names)
+
+
+def _picture(out: Console, found: Listing, names: Sequence[str] | None) -> None:
+    if found.rows:
+        out.print(_drawn(found, names, out.width), soft_wrap=True)
+    elif found.filtered:
+        out.print(f"no run in {found.url} meets that; agonist runs list shows all there are", soft_wrap=True)
+    else:
+        out.print(f"no runs in {found.url} yet; begin with: agonist train ppo lbf:2s-8x8-2p-2f-coop --steps 4e5", soft_wrap=True)
+
+
+def _drawn(found: Listing, names: Sequence[str] | None, width: int) -> Text:
+    cells = [_cells(row, names or STANDARD) for row in found.rows]
+    columns, whole = (list(names), True) if names else _fitting(cells, width)
     if not whole:
         cells = [{**cell, "run": _words(cell["run"])} for cell in cells]
-    table = Table(box=None, header_style="bold", padding=(0, 2, 0, 0))
-    for name in columns:
-        table.add_column(name, justify="right" if name in ("seed", "steps", "age") else "left", no_wrap=True, overflow="ellipsis")
-    for cell in cells:
-        table.add_row(*(Text(cell[name], COLOURS.get(cell[name], "") if name == "status" else "") for name in columns))
-    out.print(table)
-    out.print(
-        Text(f"{len(rows)} of {total} runs in {url}" if len(rows) < total else f"{_runs(total)} in {url}", style="dim"), soft_wrap=True
-    )
+    drawn = table(columns, cells, right=_right(columns, found.rows), style=lambda column, cell: _style(column, cell))
+    for row in found.rows:
+        if row.get("problem"):
+            drawn.append(f"\n{row['problem']}", "yellow")
+    many = f"{len(found.rows)} of {_runs(found.total)}" if len(found.rows) < found.total else _runs(found.total)
+    return drawn.append(f"\n{many} in {found.url}", "dim")
+
+
+def _style(column: str, cell: str) -> str:
+    return COLOURS.get(cell, "") if column == "status" else ""
+
+
+def _right(columns: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Columns of numbers."""
+    values = {name: [row[name] for row in rows if row.get(name) is not None] for name in columns}
+    return [name for name in columns if name in NUMBERS or (values[name] and all(type(value) in (int, float) for value in values[name]))]
 
 
 def _runs(count: int) -> str:
     return "1 run" if count == 1 else f"{count:,} runs"
 
 
-def _cells(row: Mapping[str, Any]) -> dict[str, str]:
+def _cells(row: Mapping[str, Any], columns: Sequence[str]) -> dict[str, str]:
     """What a line of the list may show, by column."""
-    named = {key: str(row.get(key) if row.get(key) is not None else "-") for key in ("run", "kind", "algo", "env", "seed", "status")}
-    return named | {"steps": f"{row.get('steps') or 0:,}", "return": _return_of(row), "age": _age(row.get("created"))}
+    return {name: _cell(row, name) for name in columns}
+
+
+def _cell(row: Mapping[str, Any], name: str) -> str:
+    if name == "return":
+        return return_of(row)
+    if name in ("age", "created", "updated"):
+        return age_of(row.get("created" if name == "age" else name))
+    value = row.get(name)
+    if name == "tags":
+        return ",".join(value or [])
+    return "-" if value is None else said(name, value)
+
+
+def said(name: str, value: Any) -> str:
+    from agonist.runs.matching import text_of
+
+    if isinstance(value, float):
+        return f"{value:.4g}"
+    if isinstance(value, int) and not isinstance(value, bool):
+        return str(value) if name == "seed" else f"{value:,}"
+    return " ".join(text_of(value).split())
 
 
 def _fitting(cells: Sequence[Mapping[str, str]], width: int) -> tuple[list[str], bool]:
     """The columns for which there is room, and whether the whole of a run's id is among them."""
-    needs = {name: 2 + max(len(name), *(len(cell[name]) for cell in cells)) for name in cells[0]}
+    needs = {name: width_of(name, cells) for name in cells[0] if name != "tags" or any(cell["tags"] for cell in cells)}
     if sum(needs.values()) <= width:
         return list(needs), True
-    needs["run"] = 2 + max(len(_words(cell["run"])) for cell in cells)
-    for name in ("kind", "seed", "age", "algo", "status", "steps"):
+    needs["run"] = max(width_of("run", [{"run": _words(cell["run"])}]) for cell in cells)
+    for name in ("kind", "seed", "age", "algo", "tags", "status", "steps"):
         if sum(needs.values()) > width:
-            del needs[name]
+            needs.pop(name, None)
     return list(needs), False
 
 
@@ -161,60 +201,6 @@ def _words(run_id: str) -> str:
     return run_id.split("-", 2)[-1]
 
 
-def _picture_show(out: Console, result: Mapping[str, Any], series: Mapping[str, Any]) -> None:
-    row = result["summary"]
-    status = str(row.get("status"))
-    out.print(Text.assemble((result["run"], "bold"), "  ", (status, COLOURS.get(status, "")), f"  {_age(result.get('created'))} old"))
-    out.print(Text(result["folder"], style="dim"), soft_wrap=True)
-    out.print()
-    _pairs(out, "keys", result["spec"])
-    final = {
-        key: row[key]
-        for key in ("steps", "total", "eval/return", "eval/interval", "eval/episodes", "eval/play", "best_step", "policy", "policy_last")
-        if key in row
-    }
-    _pairs(out, "result", final | {"wall_seconds": row["wall_seconds"]} if row.get("wall_seconds") else final)
-    picture_curve(out, series)
-    _tables(out, result)
-    for problem in result["problems"]:
-        out.print(Text(problem, style="yellow"), soft_wrap=True)
-
-
-def _pairs(out: Console, title: str, values: Mapping[str, Any]) -> None:
-    out.print(Text(title, style="bold"))
-    text = Text("   ").join(Text.assemble((f"{key} ", "dim"), _short(value)) for key, value in values.items())
-    out.print(text)
-    out.print()
-
-
-def _short(value: Any) -> str:
-    if isinstance(value, list):
-        return f"[{', '.join(map(_short, value))}]"
-    if isinstance(value, float):
-        return f"{value:.4g}"
-    if isinstance(value, bool):
-        return str(value).lower()
-    return f"{value:,}" if isinstance(value, int) else str(value)
-
-
-def _tables(out: Console, result: Mapping[str, Any]) -> None:
-    metrics = Table(box=None, header_style="bold", padding=(0, 2, 0, 0))
-    for name in ("metric", "last", "at step"):
-        metrics.add_column(name, justify="left" if name == "metric" else "right", no_wrap=True)
-    for name, told in sorted(result["metrics"].items()):
-        metrics.add_row(name, output.number(told["value"]), f"{told['step']:,}")
-    kept = Table(box=None, header_style="bold", padding=(0, 2, 0, 0))
-    for name in ("checkpoint", "step", "policy", "size", ""):
-        kept.add_column(name, justify="right" if name in ("step", "size") else "left", no_wrap=True)
-    for info in result["checkpoints"][-6:]:
-        marks = "resumable" if info["resumable"] else ""
-        kept.add_row(info["name"], f"{info['step']:,}", " ".join(info["policies"].values()), output.size(info["bytes"]), marks)
-    out.print(metrics)
-    out.print()
-    out.print(kept)
-    hidden = len(result["checkpoints"]) - 6
-    if hidden > 0:
-        out.print(Text(f"and {hidden} earlier ones, with their policies", style="dim"))
-    out.print()
-    events = " · ".join(f"{event['kind']} {_age(event.get('time'))} ago" for event in result["events"] if event.get("kind") != "heartbeat")
-    out.print(Text.assemble(("events  ", "bold"), events), soft_wrap=not sys.stdout.isatty())
+for command in (show, compare, tag, note, archive, delete, restore, purge, export):
+    app.command(cls=help.Command)(command)
+app.command("import", cls=help.Command)(import_)

@@ -1,7 +1,8 @@
 """Environments by name: `family:scenario` -> Env (compiled, a batch) or HostEnv (anything else; `reset(seeds)` sets its batch).
 
 Ours and plugins' come through one door, the entry-point group `agonist.envs`, whose entries are `families.Family` cards.
-Nothing is imported that was not asked for; listing imports cards only.
+Nothing is imported that was not asked for; listing imports cards only. Own code is named in the same place: `./my_env.py:make`,
+`module:make`, or the function or environment itself (see `envs.own_code`).
 """
 
 from __future__ import annotations
@@ -11,7 +12,8 @@ import math
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
-from agonist import plugins
+from agonist import own, plugins
+from agonist.envs import own_code
 from agonist.envs.families import Family
 from agonist.options import fill, nearest, rows
 from agonist.types import Env
@@ -22,10 +24,13 @@ if TYPE_CHECKING:
 GROUP = "agonist.envs"
 
 
-def make(name: str, **options: Any) -> Env | HostEnv:
+def make(name: Any, **options: Any) -> Env | HostEnv:
     """The environment of a name such as `lbf:2s-8x8-2p-2f-coop`, with its family's options."""
-    family, _, scenario = name.partition(":")
-    card = _card(family)
+    name = named(name)
+    if (code := own.known(name)) is not None:
+        return own_code.make(code, options)
+    card, scenario = _card(name)
+    family = name.partition(":")[0]
     if card.scenarios and not scenario:
         raise ValueError(f"{family} is a family of environments: name one, such as {family}:{card.scenarios[0]}")
     if scenario and not card.scenarios:
@@ -34,13 +39,18 @@ def make(name: str, **options: Any) -> Env | HostEnv:
     return env
 
 
+def named(env: Any) -> str:
+    """An environment's name; own code by its lasting one. A family's name goes before a module's."""
+    return env if isinstance(env, str) and env.partition(":")[0] in plugins.offers(GROUP) else own.named(env)
+
+
 def families() -> list[dict[str, Any]]:
     """Every family that is installed, by name. A broken plugin is listed with its `error`, a missing package with `install`."""
     out = []
     for name, entry in sorted(plugins.offers(GROUP).items()):
         row: dict[str, Any] = {"family": name, "package": plugins.package(entry)}
         try:
-            card = plugins.load(GROUP, name)
+            card = plugins.load(GROUP, name, plugins.PATIENCE)
         except ValueError as error:
             out.append(row | {"about": "", "source": "", "scenarios": [], "install": None, "error": str(error)})
             continue
@@ -51,12 +61,14 @@ def families() -> list[dict[str, Any]]:
 
 def describe(name: str, **options: Any) -> dict[str, Any]:
     """One environment: its roles with their spaces and rewards, its time limit, and the options it takes."""
+    name = named(name)
     env = make(name, **options)
     kind, spec = "compiled" if isinstance(env, Env) else "host", env.spec
     if not isinstance(env, Env):
         env.close()
-    card = _card(name.partition(":")[0])
-    return _told(spec) | {"kind": kind, "options": rows(_named(card.options))}
+    code = own.known(name)
+    part = own_code.options_of(code)[0] if code else _named(_card(name)[0].options)
+    return _told(spec) | {"kind": kind, "options": rows(part)}
 
 
 def lift(one: Env) -> Env:
@@ -72,14 +84,18 @@ def lift(one: Env) -> Env:
     return Env(spec=one.spec, reset=reset, step=jax.vmap(one.step), render=render)
 
 
-def _card(family: str) -> Family:
-    known = plugins.offers(GROUP)
-    if family not in known:
-        raise ValueError(f"there is no family of environments {family!r}{nearest(family, known)}")
-    card: Family = plugins.load(GROUP, family)
+def _card(name: str) -> tuple[Family, str]:
+    """The family's card, and the scenario."""
+    family, _, scenario = name.partition(":")
+    try:
+        card: Family = plugins.load(GROUP, family)
+    except ValueError:
+        if any(family in (offer.name, f"{offer.package}/{offer.name}") for offer in plugins.installed(GROUP)):
+            raise
+        raise ValueError(f"there is no family of environments {family!r}{nearest(family, plugins.offers(GROUP))}") from None
     if _missing(card):
         raise ValueError(f"{family} needs the package {card.needs}: {card.install}")
-    return card
+    return card, scenario
 
 
 def _missing(card: Family) -> bool:

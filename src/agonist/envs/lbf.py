@@ -127,6 +127,7 @@ def _spec(scenario: str, rules: Rules) -> EnvSpec:
         rewards="shared" if options.shared_reward else "individual",
         reward_range=(low, top),
         state_shape=state_shape,
+        action_names=("stay", "up", "down", "left", "right", "load"),
     )
     return EnvSpec(
         name=f"lbf:{scenario}",

@@ -82,12 +82,15 @@ def _spec(scenario: str, rules: Rules) -> EnvSpec:
     places = 1 + rules.harbours * rules.distance
     state_shape = (2 * rules.harbours + places,)
 
-    def role(name: str, width: int, actions: int) -> Role:
-        return Role(name, 1, Box(0.0, 1.0, (width,)), Discrete(actions), reward_range=(-1.0, 1.0), state_shape=state_shape)
+    def role(name: str, width: int, *actions: str) -> Role:
+        space, names = Discrete(len(actions)), tuple(actions)
+        return Role(name, 1, Box(0.0, 1.0, (width,)), space, reward_range=(-1.0, 1.0), state_shape=state_shape, action_names=names)
+
+    lamps, harbours = ([f"{what} {i + 1}" for i in range(rules.harbours)] for what in ("lamp", "to harbour"))
 
     return EnvSpec(
         name=f"lighthouse:{scenario}",
-        roles=(role("keeper", rules.harbours, rules.harbours), role("ship", places + rules.harbours, rules.harbours + 1)),
+        roles=(role("keeper", rules.harbours, *lamps), role("ship", places + rules.harbours, "wait", *harbours)),
         time_limit=rules.limit,
         state_shape=state_shape,
         about=f"A keeper shows one of {rules.harbours} lamps, a ship sails {rules.distance} cells to one of as many harbours.",

@@ -208,6 +208,7 @@ def _spec(scenario: str, game: Game, options: Options) -> EnvSpec:
             rewards="shared" if len(names) == 1 and is_common(game) else "individual",
             reward_range=(float(own.min()), float(own.max())),
             state_shape=(width,),
+            action_names=game.actions[i] if len(names) > 1 or len(set(game.actions)) == 1 else (),
         )
 
     return EnvSpec(

@@ -16,7 +16,8 @@ import jax.numpy as jnp
 from jax import Array
 from numpy.random import Generator
 
-from agonist.nets import heads, recurrent, torso
+from agonist import own
+from agonist.nets import heads, own_torso, recurrent, torso
 from agonist.nets.layers import Net, from_key, stacked
 
 
@@ -51,7 +52,7 @@ class Stack(NamedTuple):
 
 def make_network(shape: Shape, inputs: tuple[int, ...], width: int, head_scale: float) -> Network:
     identified = shape.agent_id and shape.agents > 1 and shape.share
-    pixels = shape.torso == "cnn"
+    pixels = shape.torso == "cnn" or (own.known(shape.torso) is not None and len(inputs) == 3)
     stack = _recurrent(shape, width, head_scale) if shape.memory else _feedforward(shape, width, head_scale)
     row = inputs if pixels else (prod(inputs) + (shape.agents if identified else 0),)
 
@@ -111,6 +112,8 @@ def _each_by_itself(shape: Shape, step: Callable[..., Any], unroll: Callable[...
 
 
 def _torso(shape: Shape, hidden: tuple[int, ...]) -> Net:
+    if (code := own.known(shape.torso)) is not None:
+        return own_torso.make(code, hidden, shape.activation)
     if shape.torso == "cnn":
         return torso.cnn(width=hidden[-1] if hidden else 128, activation=shape.activation)
     return torso.mlp(hidden, shape.activation)
@@ -127,9 +130,10 @@ def _recurrent(shape: Shape, width: int, head_scale: float) -> Stack:
     after = heads.chain(torso.mlp(shape.hidden[1:], shape.activation), heads.head(width, head_scale))
 
     def init(rng: Generator, inputs: tuple[int, ...]) -> Any:
+        first = before.init(rng, inputs)
         return {
-            "before": before.init(rng, inputs),
-            "cell": cell.init(rng, shape.hidden[:1] or inputs),
+            "before": first,
+            "cell": cell.init(rng, heads.width_of(before, first, inputs)),
             "after": after.init(rng, (shape.memory,)),
         }
 

@@ -25,8 +25,7 @@ def chain(*nets: Net) -> Net:
         params: Params = {}
         for i, net in enumerate(nets):
             params[f"net_{i}"] = net.init(rng, shape)
-            one = (1, *shape) if len(shape) > 1 else (*shape, 1)  # pixels come rows first
-            shape = jax.eval_shape(net.apply, params[f"net_{i}"], jax.ShapeDtypeStruct(one, jnp.float32)).shape[:1]
+            shape = width_of(net, params[f"net_{i}"], shape)
         return params
 
     def apply(params: Params, x: Array) -> Array:
@@ -35,6 +34,12 @@ def chain(*nets: Net) -> Net:
         return x
 
     return Net(init, apply)
+
+
+def width_of(net: Net, params: Params, shape: Shape) -> Shape:
+    """The shape of one row's output."""
+    one = (1, *shape) if len(shape) > 1 else (*shape, 1)  # pixels come rows first
+    return jax.eval_shape(net.apply, params, jax.ShapeDtypeStruct(one, jnp.float32)).shape[:1]
 
 
 def agent_id(x: Array, seats: tuple[int, ...], agents: int) -> Array:

@@ -1,6 +1,6 @@
 """Runs: where they are kept, written, resumed, read and found."""
 
-from agonist.runs.find import find_policy, find_run, run_policies
+from agonist.runs.find import find_policy, find_run, find_runs, run_policies
 from agonist.runs.folder import (
     CheckpointContent,
     CheckpointInfo,
@@ -28,6 +28,7 @@ __all__ = [
     "create",
     "find_policy",
     "find_run",
+    "find_runs",
     "list_runs",
     "load_checkpoint",
     "open_for_resume",

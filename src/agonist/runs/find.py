@@ -9,27 +9,29 @@ from __future__ import annotations
 import difflib
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 
-from agonist.checkpoints import NAME_DIGITS, PolicyContent, read_policy
+from agonist.checkpoints import NAME_DIGITS, Damaged, PolicyContent, parse_json, read_policy
+from agonist.runs import marks, rows
 from agonist.runs.folder import CheckpointInfo, at, checkpoints, choose, read_head
 from agonist.runs.names import words_of
 from agonist.runs.store import Missing, Store
 
+STAMP = 15  # characters of an id that say its second
 SHORTEST = 6  # hex digits with which a policy can be named
 
 
-def find_run(store: Store, text: str) -> str:
-    """The id of the run that `text` means."""
+def find_run(store: Store, text: str, deleted: bool = False) -> str:
+    """The id of the run that `text` means. Deleted runs are found only if asked for; else it is said how they come back."""
     if os.path.isfile(os.path.join(text, "run.json")):
-        return _at_path(store, Path(text).resolve())
+        return _kept(store, [_at_path(store, Path(text).resolve())], deleted)[0]
     ids = [*store.folders("runs/")]
-    if text in ids:
-        return text
-    if text == "latest" and ids:
-        return ids[-1]
-    found = [run_id for run_id in ids if text and (run_id.startswith(text) or words_of(run_id) == text)]
+    if text == "latest" and (newest := _newest(store, ids, deleted)):
+        return newest
+    found = [text] if text in ids else [run_id for run_id in ids if text and (run_id.startswith(text) or words_of(run_id) == text)]
+    found = _kept(store, found, deleted)
     if len(found) == 1:
         return found[0]
     if found:
@@ -40,6 +42,52 @@ def find_run(store: Store, text: str) -> str:
     near = list(dict.fromkeys(names[name] for name in difflib.get_close_matches(text, names, n=3, cutoff=0.5)))
     hint = f"did you mean {' or '.join(near)}?" if near else f"the newest is {ids[-1]}"
     raise ValueError(f"no run {text!r} in the store {store.url}; {hint}")
+
+
+def find_runs(store: Store, texts: Sequence[str] = (), where: str | None = None, deleted: bool = False) -> list[str]:
+    """The ids of the runs that are meant, each once: those named (several with commas between), those that meet a filter, or those of the
+    named that meet it. Which runs a filter meets, `agonist.runs.rows.select` says: archived ones only where it asks for them."""
+    named = [find_run(store, text, deleted) for word in texts for text in _several(word)]
+    if where is None:
+        if not named:
+            raise ValueError("which runs? name them, or say --where FILTER, as in --where 'algo = ppo and tag:old'")
+        return list(dict.fromkeys(named))
+    found, hint = rows.select(store, where, archived=bool(named))
+    ids = [str(row["run"]) for row in found if not named or row["run"] in named]
+    if not ids:
+        raise ValueError(f"no run of {'those' if named else f'the store {store.url}'} meets {where}{f': {hint}' if hint else ''}")
+    return ids
+
+
+def _several(word: str) -> list[str]:
+    return [word] if os.path.isdir(word) else [part for part in word.split(",") if part.strip()] or [word]
+
+
+def _newest(store: Store, ids: Sequence[str], deleted: bool) -> str | None:
+    """The run that was begun last: of ids of one second, their words say nothing of it."""
+    born: dict[str, str] = {}
+    for run_id in reversed(ids):
+        if born and run_id[:STAMP] != next(iter(born))[:STAMP]:
+            break
+        if deleted or not is_deleted(store, run_id):
+            with suppress(Missing, Damaged):  # a folder, but no run
+                born[run_id] = str(parse_json(store.get(at(run_id, "run.json")), run_id).get("created"))
+    return max(born, key=lambda run_id: (born[run_id], run_id), default=None)
+
+
+def is_deleted(store: Store, run_id: str) -> bool:
+    return marks.read(store, run_id).deleted is not None
+
+
+
+
+def _kept(store: Store, found: list[str], deleted: bool) -> list[str]:
+    """Without the deleted ones, or refused where there are no others."""
+    kept = found if deleted else [run_id for run_id in found if not is_deleted(store, run_id)]
+    if found and not kept:
+        at_which = f"run {found[0]} is deleted" if len(found) == 1 else f"the runs {_some(found)} are deleted"
+        raise ValueError(f"{at_which}; bring back what you need with: agonist runs restore {found[0]}")
+    return kept
 
 
 def _at_path(store: Store, path: Path) -> str:
@@ -93,6 +141,8 @@ def find_policy(store: Store, text: str) -> PolicyContent:
 def _by_hash(store: Store, text: str) -> PolicyContent | None:
     places: dict[str, str] = {}
     for run_id in store.folders("runs/"):
+        if is_deleted(store, run_id):
+            continue
         for checkpoint in store.folders(at(run_id, "checkpoints/")):
             home = at(run_id, "checkpoints", checkpoint, "policies")
             places |= {name: f"{home}/{name}" for name in store.folders(f"{home}/") if name.startswith(text)}

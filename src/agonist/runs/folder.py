@@ -2,6 +2,7 @@
 
 ```
 runs/<id>/run.json  events/<writer>.jsonl  logs/<writer>-<part>.log  metrics/  ledger.jsonl  summary.json  evaluations/  media/
+runs/<id>/annotations/  what people wrote on it (`agonist.runs.marks`)
 runs/<id>/checkpoints/<hash>/{state.safetensors, policies/<hash>/, checkpoint.json}       points.parquet in one between seals
 ```
 `checkpoint.json` is written last: a checkpoint is there exactly when it is. The run's owner is the highest-numbered writer.
@@ -17,8 +18,8 @@ from dataclasses import asdict, dataclass, fields
 from datetime import UTC, datetime
 from typing import Any
 
-from agonist.checkpoints import Damaged, PolicyContent, Tensors, check_format, decode_tensors, digest, parse_json, read_policy
-from agonist.runs import segments
+from agonist.checkpoints import Damaged, Newer, PolicyContent, Tensors, check_format, decode_tensors, digest, parse_json, read_policy
+from agonist.runs import marks, segments
 from agonist.runs.process import is_alive
 from agonist.runs.store import Missing, Store
 
@@ -97,23 +98,44 @@ def read_head(store: Store, run_id: str) -> dict[str, Any]:
         run = parse_json(store.get(name), name)
     except Missing:
         raise ValueError(f"the store {store.url} has no run {run_id!r}") from None
+    if _is_newer(run):
+        raise Newer(f"run {run_id} {_newer(run)}")
     check_format(run, FORMAT, f"run {run_id}")
     return run
 
 
-def list_runs(store: Store) -> list[dict[str, Any]]:
-    """The runs' summaries, oldest first. One file a run is read; a `running` whose process is gone is `interrupted`."""
+def _is_newer(document: Mapping[str, Any]) -> bool:
+    return isinstance(document.get("format"), int) and document["format"] > FORMAT
+
+
+def _newer(run: Mapping[str, Any]) -> str:
+    wrote = (run.get("versions") or {}).get("agonist")
+    by, wanted = (f"Agonist {wrote}", f"'agonist>={wrote}'") if wrote else ("a newer Agonist", "-U agonist")
+    return f"was written by {by} and has format {run['format']}; this Agonist reads formats up to {FORMAT}: pip install {wanted}"
+
+
+def list_runs(store: Store, deleted: bool = False) -> list[dict[str, Any]]:
+    """The runs' summaries, oldest first, what people wrote on a run under `marks`; those deleted only if asked for.
+
+    Of each run summary.json is read and its newest annotation; a `running` whose process is gone is `interrupted`. A run that is
+    damaged, or that a newer Agonist wrote, is listed with what can be known of it, and a `problem`.
+    """
     found = (_listed(store, run_id) for run_id in store.folders("runs/"))
-    return [summary for summary in found if summary]
+    return [summary for summary in found if summary and (deleted or not (summary.get("marks") or {}).get("deleted"))]
 
 
 def _listed(store: Store, run_id: str) -> dict[str, Any] | None:
     try:
-        return _summary(store, run_id)
+        summary = _summary(store, run_id)
     except Missing:
-        return None  # a folder, but no run
+        summary = {}  # a folder, but no run; or what a purge has left of one
     except Damaged as problem:
-        return {"id": run_id, "status": "damaged", "problem": str(problem)}
+        summary = {"id": run_id, "status": "damaged", "problem": str(problem)}
+    try:
+        written = marks.read(store, run_id)
+    except Newer as problem:
+        return {**summary, "problem": str(problem)} if summary else None
+    return {**summary, "marks": written.summary()} if summary and written is not marks.NONE else summary or None
 
 
 def _summary(store: Store, run_id: str, run: Mapping[str, Any] | None = None) -> dict[str, Any]:
@@ -121,21 +143,30 @@ def _summary(store: Store, run_id: str, run: Mapping[str, Any] | None = None) ->
     name = at(run_id, "summary.json")
     try:
         summary = parse_json(store.get(name), name)
+        if summary.get("id") != run_id:
+            raise Damaged(f"{name} is damaged: it speaks of the run {summary.get('id')!r}")
     except (Missing, Damaged):
         head = at(run_id, "run.json")
-        summary = first_summary(run or parse_json(store.get(head), head))
+        run = run or parse_json(store.get(head), head)
+        summary = first_summary(run) | ({"format": run.get("format")} if _is_newer(run) else {})
+    if _is_newer(summary):
+        known = {key: value for key, value in summary.items() if isinstance(value, str | int | float)}
+        return {**known, "status": "newer", "problem": f"run {run_id} {_newer(summary)}"}
+    if not all(isinstance(summary.get(part, {}), dict) for part in ("last", "best", "final", "spec")):
+        raise Damaged(f"{name} is damaged: its last, best, final and spec should be mappings")
     if summary.get("status") == "running" and not is_alive(summary, seconds(summary.get("updated"))):
         summary["status"] = "interrupted"
     return summary
 
 
 def first_summary(run: Mapping[str, Any]) -> dict[str, Any]:
-    """A run's summary before its first step."""
+    """A run's summary before its first step: all that a listing needs of run.json is in it."""
     spec = run.get("spec", {})
     named = {key: spec.get(key) for key in ("algo", "env", "seed")}
     head = {"format": FORMAT, "id": run.get("id"), "kind": run.get("kind"), **named, "status": "running", "steps": 0}
     times = {"created": run.get("created"), "updated": run.get("created")}
-    return {**head, "last": {}, "best": {}, "final": {}, **times, **run.get("process", {})}
+    parent = next(iter(run.get("parents") or ()), None)
+    return {**head, "parent": parent, "last": {}, "best": {}, "final": {}, **times, **run.get("process", {}), "spec": spec}
 
 
 def read_metrics(store: Store, run_id: str, names: Iterable[str] | None = None, on_problem: Report = warnings.warn) -> segments.Series:

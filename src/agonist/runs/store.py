@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import secrets
 import time
 from collections.abc import Iterator, Sequence
@@ -18,6 +19,8 @@ from urllib.parse import unquote, urlsplit
 from urllib.request import url2pathname
 
 TEMPORARY = ".tmp-"  # a file that is being written begins so; `list` never shows it
+PART = rf"(?!\.\.?(?:/|\Z)|{re.escape(TEMPORARY)})[^/\\:]+"
+NAME = re.compile(rf"{PART}(?:/{PART})*")
 ABANDONED = 3600.0  # seconds after which a temporary file is nobody's: its writer was killed
 
 
@@ -75,9 +78,7 @@ def open_store(url: str | os.PathLike[str] | None = None) -> Store:
 
 def check_name(name: str) -> str:
     """`name` if every store can hold it. What a user's program chose (a picture's name) passes here too."""
-    parts = name.split("/")
-    bad = [part for part in parts if part in ("", ".", "..") or part.startswith(TEMPORARY) or any(c in part for c in "\\:")]
-    if bad or not name.isprintable():
+    if not NAME.fullmatch(name) or not name.isprintable():
         raise ValueError(
             f"{name!r} cannot name something in a store: it needs parts joined by '/', none of them empty, '.' or '..', without \\ or :"
         )
@@ -155,6 +156,8 @@ class DirectoryStore:
 
     def list(self, prefix: str, after: str = "") -> Iterator[str]:
         folder = prefix.rpartition("/")[0]
+        if folder and not os.path.isdir(os.path.join(self.root, check_name(folder))):
+            return iter(())
         if folder:
             self._path(folder)
         return self._walk(f"{folder}/" if folder else "", prefix, after)
@@ -181,8 +184,11 @@ class DirectoryStore:
                 folder = os.path.dirname(folder)
 
     def _path(self, name: str) -> str:
-        path = os.path.join(self.root, *check_name(name).split("/"))
-        real = os.path.realpath(path)
+        path, links = self.root, False
+        for part in check_name(name).split("/"):
+            path = f"{path}{os.sep}{part}"
+            links = links or os.path.islink(path)
+        real = os.path.realpath(path) if links else path
         if real != path and os.path.commonpath([self.root, real]) != self.root:
             raise StoreError(
                 f"{name!r} leads out of the store {self.root} by a symbolic link to {real}; open that directory as a store instead"
@@ -191,11 +197,12 @@ class DirectoryStore:
 
     def _scan(self, prefix: str) -> Sequence[os.DirEntry[str]]:
         path = os.path.join(self.root, *prefix.split("/"))
-        try:
-            with _sentences(self.root, prefix or "its directory"), os.scandir(path) as entries:
-                return [*entries]
-        except Missing:
-            return []
+        with _sentences(self.root, prefix or "its directory"):
+            try:
+                with os.scandir(path) as entries:
+                    return [*entries]
+            except FileNotFoundError:
+                return []
 
     def _walk(self, folder: str, prefix: str, after: str) -> Iterator[str]:
         """Names sort as strings, so a folder `a/` sorts behind a file `a-b`: entries are ordered by name with that slash.

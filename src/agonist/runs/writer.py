@@ -46,8 +46,11 @@ def create(
     argv: Sequence[str] | None = None,
     extra: Mapping[str, Any] | None = None,
     keep: int = 2,
+    run_id: str | None = None,
 ) -> RunWriter:
-    """A new run of that kind (train, evaluate, tournament ...). `keep`: how many checkpoints keep their full state."""
+    """A new run of that kind (train, evaluate, sweep ...). `keep`: how many checkpoints keep their full state; `run_id`: an id
+    reserved before (`names.new_id`), refused where there is such a run. The first parent is the one that a listing shows.
+    """
     process = this_process()
     run: dict[str, Any] = {
         "format": folder.FORMAT,
@@ -63,9 +66,11 @@ def create(
         "extra": plain(extra or {}, "extra"),
     }
     while True:
-        run["id"] = new_id()
+        run["id"] = run_id or new_id()
         if store.put_if_absent(at(run["id"], "run.json"), pretty_json(run)):
             break
+        if run_id:
+            raise ValueError(f"the store {store.url} has a run {run_id} already; a new run needs an id of its own")
     events = claim(store, run["id"], 1, "started")
     writer = RunWriter(store, run["id"], 1, folder.first_summary(run), events, keep=keep)
     writer.summarise()

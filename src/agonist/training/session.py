@@ -1,53 +1,45 @@
-"""Training as a run: the program's reports become metrics, evaluations, checkpoints and a summary in the store.
+"""One process's work on one run: the program's reports become metrics, evaluations, checkpoints and a summary in the store.
 
-Evaluation and checkpoint points depend on the step count alone, so the run that was cut short and the one that was not write the
-same. Ctrl-C (or SIGTERM) stops after the chunk that is under way and keeps it; a second one stops at once.
+Evaluation and checkpoint points depend on the step count alone, so the run that was cut short and the one that was not write the same.
 """
 
 from __future__ import annotations
 
 import math
-import signal
-import sys
-import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
-from dataclasses import replace
-from pathlib import Path
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import Any, NamedTuple, NoReturn
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from agonist import assembly, loop, policies, specs
-from agonist.algos.scripted import is_script
+from agonist import hosts, loop, policies
 from agonist.assembly import Assembly
 from agonist.checkpoints import PolicyContent
-from agonist.loop import Report, TrainState, trainees
+from agonist.loop import Report, Start, TrainState, trainees
 from agonist.rollout import Episodes
-from agonist.runs import folder, writer
-from agonist.runs.find import find_policy
-from agonist.runs.folder import CheckpointContent
-from agonist.runs.store import Store, StoreError
+from agonist.runs.folder import CheckpointContent, at
+from agonist.runs.store import StoreError
 from agonist.runs.writer import RunWriter
-from agonist.specs import TRAINEE, Spec
+from agonist.sinks import Beginning, Sinks, open_sinks
+from agonist.specs import Spec
 from agonist.stats.intervals import mean_interval
 from agonist.trees import flatten, unflatten
-from agonist.types import Env
 
 
 class Progress(NamedTuple):
     """What a watcher is told, at every report."""
 
     run: str
-    phase: str  # compiling, training, final evaluation, finished, interrupted
+    phase: str  # compiling, training, final evaluation, finished, interrupted, failed
     step: int
     total: int
     seconds: float  # since the run began in this process
     values: Mapping[str, float]  # the newest of every metric
     evaluated: int | None = None  # the step of the newest evaluation of this process
+    label: str = ""  # what tells the run from others that train with it
 
 
 OnMetrics = Callable[[int, Mapping[str, float]], None]
@@ -71,6 +63,7 @@ class Interrupted(RuntimeError):
         self.run, self.step = run, step
 
 
+ENDED = ("finished", "interrupted", "failed")  # phases after which nothing more is said
 WINDOW = 3  # evaluations over which a policy is judged: of a dozen single ones of 32 episodes the best is mostly the luckiest
 
 
@@ -84,11 +77,14 @@ class Best(NamedTuple):
 
 
 class Session:
-    """One process's work on one run."""
+    """A run that is being trained: everything it writes and says."""
 
-    def __init__(self, out: RunWriter, spec: Spec, made: Assembly, watch: Watch, total: int) -> None:
-        out.summarise(total=total)
-        self.out, self.spec, self.made, self.watch, self.total = out, spec, made, watch, total
+    def __init__(self, out: RunWriter, spec: Spec, made: Assembly, watch: Watch, asked: int, label: str = "") -> None:
+        total = spec.steps
+        out.summarise(total=total, asked=asked)
+        self.out, self.spec, self.made, self.watch, self.total, self.label = out, spec, made, watch, total, label
+        self.phase = ""
+        self.sinks: Sinks | None = None  # opened where it starts: they go on behind the checkpoint
         self.seed = jax.random.key(spec.seed)
         self.best: Best | None = None
         self.window: list[float] = []  # the newest evaluations
@@ -109,21 +105,75 @@ class Session:
         return self.earlier + time.perf_counter() - self.began
 
     def say(self, phase: str) -> None:
+        self.phase = phase
         if self.watch.on_progress:
             seconds = time.perf_counter() - self.began
-            self.watch.on_progress(Progress(self.out.id, phase, self.step, self.total, seconds, dict(self.values), self.evaluated))
+            told = Progress(self.out.id, phase, self.step, self.total, seconds, dict(self.values), self.evaluated, self.label)
+            self.watch.on_progress(told)
 
-    def run(self, state: TrainState, fresh: bool) -> None:
-        """Train to the end, or raise what stopped it. `fresh`: not from a checkpoint, not even that of step 0."""
-        with stopping() as stopped:
-            for report in self.made.program.learn(state, self.made.frozen, self.seed, self.total // self.steps, fresh):
-                self.take(report)
-                if stopped() and self.step < self.total:
-                    self.out.finish("interrupted", step=self.step)
-                    self.say("interrupted")
-                    raise Interrupted(self.out.id, self.step)
-                state = report.state
-        self.conclude(state)
+    def start(self, state: TrainState, fresh: bool) -> Start:
+        """What the program needs to train it to its end. `fresh`: not from a checkpoint, not even that of step 0."""
+        self.sinks = open_sinks(self.spec.log, self.beginning())
+        return Start(state, self.seed, self.total // self.steps, fresh)
+
+    def beginning(self) -> Beginning:
+        """What other people's files and services are told of the run."""
+        return Beginning(
+            run=self.out.id,
+            spec=self.spec.flat(),
+            store=self.out.store.url,
+            folder=f"{self.out.store.url}/{at(self.out.id)}",
+            step=self.step,
+            title=f"{self.spec.algo} on {self.spec.env}",
+            label=self.label.removesuffix(f"seed {self.spec.seed}").strip(),
+            role=self.leader,
+            seconds=self.earlier,
+            log=self.out.log,
+        )
+
+    @property
+    def leader(self) -> str:
+        """The trainee whose return is eval/return."""
+        return self.made.line_up[trainees(self.made.line_up)[0]].name
+
+    def finish(self, status: str, **data: Any) -> None:
+        """The run's last word, here and elsewhere."""
+        if self.sinks:
+            best = self.best.contents if self.best else {}
+            self.sinks.close(status, self.out.summary.get("final") or {}, best)
+        self.out.finish(status, **data)
+        self.phase = status
+
+    def concluded(self, start: Start) -> bool:
+        """Whether all was trained before, and only the end was missing: it is made up for."""
+        if start.fresh or self.step < self.total:
+            return False
+        self.conclude(start.state)
+        return True
+
+    def took_last(self, report: Report, stopped: Callable[[], bool]) -> bool:
+        """Write down what a chunk has brought. True where the run ends with it."""
+        self.take(report)
+        if self.step == self.total:
+            self.conclude(report.state)
+        elif stopped():
+            self.finish("interrupted", step=self.step)
+            self.say("interrupted")
+        else:
+            return False
+        return True
+
+    def end(self, error: BaseException) -> None:
+        """Whatever ended the work, the run says so."""
+        if self.phase in ENDED:
+            return
+        status, why = "failed", f"{type(error).__name__}: {error}"
+        if isinstance(error, KeyboardInterrupt):
+            status, why = "interrupted", "stopped at once"
+        if isinstance(error, hosts.Lost):
+            status, why = "interrupted", str(error)
+        with suppress(StoreError):  # the store itself may be what failed
+            self.finish(status, why=why)
 
     def remember(self, content: CheckpointContent) -> None:
         """Stand where the checkpoint stood."""
@@ -152,6 +202,7 @@ class Session:
                 self.best = Best(self.step, value, judged, contents)
         if report.evaluation is not None:
             self.evaluated = self.step
+            self.pass_on(report.evaluation, absolute=False)
             transcript = {"returns": report.evaluation.returns, "length": report.evaluation.length}
             self.out.evaluation(self.step, jax.tree.map(lambda leaf: np.asarray(leaf, np.float64), transcript))
         self.out.summary["wall_seconds"] = self.seconds()
@@ -163,6 +214,8 @@ class Session:
         """Metrics of a step; what could not be measured (no episode ended) is left out."""
         known = {name: value for name, value in values.items() if not math.isnan(value)}
         self.out.metrics(step, known)
+        if self.sinks:
+            self.sinks.metrics(step, known)
         self.values |= known
         if self.watch.on_metrics and known:
             self.watch.on_metrics(step, known)
@@ -183,7 +236,8 @@ class Session:
                     self.fail(f"{name} of {group.name} is no number after update {report.update:,} (step {self.step:,})")
 
     def fail(self, why: str) -> NoReturn:
-        self.out.finish("failed", why=why)
+        self.finish("failed", why=why)
+        self.say("failed")
         last = self.out.summary.get("checkpoint") or {}
         raise TrainingFailed(
             f"{why}; the run {self.out.id} is marked as failed and keeps its checkpoint of step {last.get('step', 0):,}. "
@@ -192,12 +246,15 @@ class Session:
 
     def score(self, evaluation: Episodes) -> dict[str, float]:
         """eval/return (the first trainee's), its interval, and everybody's own where there are several."""
-        first = self.made.line_up[trainees(self.made.line_up)[0]].name
-        mean, low, high = mean_interval(evaluation.returns[first])
+        mean, low, high = mean_interval(evaluation.returns[self.leader])
         out = {"eval/return": mean, "eval/return_low": low, "eval/return_high": high, "eval/length": float(np.mean(evaluation.length))}
         if len(evaluation.returns) > 1:
             out |= {f"eval/return/{name}": mean_interval(returns)[0] for name, returns in evaluation.returns.items()}
         return out
+
+    def pass_on(self, evaluation: Episodes, absolute: bool) -> None:
+        if self.sinks:
+            self.sinks.evaluation(self.step, evaluation.returns, evaluation.length, absolute)
 
     def speed(self, arrived: float) -> dict[str, float]:
         """Environment steps a second since the first report: without the compiling."""
@@ -230,6 +287,7 @@ class Session:
         update = best.step // self.steps
         played = self.made.program.absolute(state, self.params(best.contents), self.made.frozen, self.seed, update)
         found = self.score(played)
+        self.pass_on(played, absolute=True)
         role = next(iter(best.contents))
         last = self.out.checkpoints[-1].policy_names
         many = {"policies": {name: content.name for name, content in best.contents.items()}} if len(last) > 1 else {}
@@ -247,7 +305,7 @@ class Session:
                 **many,
             }
         )
-        self.out.finish("finished")
+        self.finish("finished")
         self.say("finished")
 
     def greedy(self) -> bool:
@@ -265,119 +323,3 @@ class Session:
             like = jax.eval_shape(lambda a=algorithm: a.policy(a.init(jax.random.key(0))))
             out.append(jax.tree.map(jnp.asarray, unflatten(like, contents[group.name].tensors, f"policy of {group.name}")))
         return tuple(out)
-
-
-def train(store: Store, spec: Spec, seeds: Sequence[int], watch: Watch) -> list[str]:
-    """A run a seed, one after another, by one compiled program."""
-    spec = replace(spec, players={seat: settled(store, who) for seat, who in spec.players.items()})
-    made, _ = prepared(store, spec)
-    total = whole_updates(spec.steps, made.program.steps)
-    ids = []
-    for seed in seeds:
-        spec = replace(spec, seed=seed, steps=total)
-        out = writer.create(store, "train", spec.flat())
-        session = Session(out, spec, made, watch, total)
-        with told(out):
-            session.say("compiling")
-            session.run(made.program.init(session.seed, made.frozen), fresh=True)
-        ids.append(out.id)
-    return ids
-
-
-def settled(store: Store, who: Any) -> Any:
-    """A player by a name that keeps its meaning: `latest`, or a run's best, would be somebody else when the run is resumed."""
-    if isinstance(who, list):
-        return [settled(store, one) for one in who]
-    if who == TRAINEE or is_script(who):
-        return who
-    return str(Path(who).resolve()) if Path(who).is_dir() else find_policy(store, who).name
-
-
-def resume(store: Store, run_id: str, steps: float | None, watch: Watch) -> str:
-    """Go on with a run to `steps` in all (by default to what it was told), to the bit."""
-    head = folder.read_head(store, run_id)
-    if head["kind"] != "train":
-        raise ValueError(f"run {run_id} is of kind {head['kind']!r}: only training goes on")
-    summary = folder.read_run(store, run_id)["summary"]
-    told_steps = summary.get("total") or head["spec"]["steps"]
-    spec = specs.resolve({**head["spec"], "steps": told_steps if steps is None else steps})
-    made, host = prepared(store, spec)
-    total, done = whole_updates(spec.steps, made.program.steps), int(summary.get("steps", 0))
-    if summary.get("status") == "finished" and total == done:
-        return run_id
-    reached = max((info.step for info in folder.checkpoints(store, run_id, lambda problem: None) if info.resumable), default=0)
-    if reached > total:
-        raise ValueError(f"run {run_id} has come to step {reached:,}; --steps is the total, and {total:,} is less")
-    out, content = writer.open_for_resume(store, run_id)
-    for warning in out.warnings:
-        print(f"agonist: {warning}", file=sys.stderr)
-        out.log(f"{warning}\n")
-    session = Session(out, replace(spec, steps=total), made, watch, total)
-    with told(out):
-        session.say("compiling")
-        if content is None:
-            state = made.program.init(session.seed, made.frozen)
-        else:
-            like = made.program.shape(made.frozen)
-            state = made.program.place(unflatten(like, content.state, f"the checkpoint of step {content.info.step:,} of run {run_id}"))
-            session.remember(content)
-            if host:
-                out.event("episodes_restarted", why="a host environment's episodes are no part of a checkpoint")
-        session.run(state, fresh=content is None)
-    return run_id
-
-
-def prepared(store: Store, spec: Spec) -> tuple[Assembly, bool]:
-    """The program of a spec, and whether its environment is stepped from the host."""
-    made = assembly.assemble(spec, lambda text: find_policy(store, text))
-    return made, not isinstance(made.env, Env)
-
-
-def whole_updates(steps: int, update: int) -> int:
-    """`--steps`, rounded down to whole updates."""
-    if steps < update:
-        raise ValueError(f"steps={steps:,} is less than one update, which is {update:,} environment steps here (envs x rollout)")
-    return steps // update * update
-
-
-def result(summary: Mapping[str, Any]) -> dict[str, Any]:
-    """What `--json` prints of a run."""
-    return {"run": summary["id"], "status": summary["status"], "steps": summary["steps"], **(summary.get("final") or {})}
-
-
-@contextmanager
-def told(out: RunWriter) -> Iterator[None]:
-    """Whatever ends the work, the run says so."""
-    try:
-        yield
-    except (TrainingFailed, Interrupted):
-        raise
-    except KeyboardInterrupt:
-        out.finish("interrupted", why="stopped at once")
-        raise Interrupted(out.id, int(out.summary.get("steps", 0))) from None
-    except Exception as error:
-        with suppress(StoreError):  # the store itself may be what failed
-            out.finish("failed", why=f"{type(error).__name__}: {error}")
-        raise
-
-
-@contextmanager
-def stopping() -> Iterator[Callable[[], bool]]:
-    """Within, the first Ctrl-C or SIGTERM only sets a flag; the second one stops at once."""
-    asked: list[int] = []
-
-    def ask(number: int, frame: Any) -> None:
-        if asked:
-            raise KeyboardInterrupt
-        asked.append(number)
-        print("agonist: stopping after this chunk; Ctrl-C again stops at once", file=sys.stderr)
-
-    if threading.current_thread() is not threading.main_thread():
-        yield lambda: False
-        return
-    before = {number: signal.signal(number, ask) for number in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        yield lambda: bool(asked)
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)

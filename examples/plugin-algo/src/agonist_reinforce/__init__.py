@@ -1,0 +1,1 @@
+"""An algorithm for Agonist: see `agonist_reinforce.reinforce`."""

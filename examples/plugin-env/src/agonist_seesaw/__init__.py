@@ -1,0 +1,1 @@
+"""An environment for Agonist: see `agonist_seesaw.seesaw`."""

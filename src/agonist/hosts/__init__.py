@@ -1,0 +1,34 @@
+"""One run on several hosts: who they are, the processes that watch over them, and what host 0 tells the others.
+
+    detect    options and variables (Slurm, Kubernetes) -> which of how many this is
+    watch     a small process without jax on each host: begins the training, ends it everywhere when something happens anywhere
+    roll      all hosts were told the same, or none begins
+    link      lines of JSON between the watchers
+    member    the process that trains: how it learns what it is, and is told to stop
+    company   orders from host 0 to the others, by jax's own collectives
+
+Nothing here imports jax at its top.
+"""
+
+from agonist.hosts.company import Lost
+from agonist.hosts.detect import Company, asked, detected
+from agonist.hosts.member import LOST, Member, begin, join, leave, member, note, stopping
+from agonist.hosts.roll import Job
+from agonist.hosts.watch import supervise
+
+__all__ = [
+    "LOST",
+    "Company",
+    "Job",
+    "Lost",
+    "Member",
+    "asked",
+    "begin",
+    "detected",
+    "join",
+    "leave",
+    "member",
+    "note",
+    "stopping",
+    "supervise",
+]

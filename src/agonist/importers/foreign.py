@@ -1,0 +1,130 @@
+"""One run as another program wrote it down, and how each kind of file is told from the others."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple
+
+LARGEST = 1 << 30  # bytes of a file that is read
+MOST_NAMES = 10_000  # metrics of a run
+MOST_STEPS = 1 << 62
+RENAMED = {"mean_episode_return": "eval/return", "steps_per_second": "perf/env_steps_per_second", "win_rate": "eval/win_rate"}
+FINAL = "absolute/return"  # as our own sinks call the absolute metric
+
+
+class Row(NamedTuple):
+    step: int
+    time: float  # unix seconds
+    values: Mapping[str, float]
+
+
+@dataclass(frozen=True)
+class Foreign:
+    """A run to be."""
+
+    name: str  # where in the file it stands
+    spec: Mapping[str, Any]  # algo, env, seed as far as they are known
+    rows: Sequence[Row]  # by step
+    sha256: str  # of its content, whatever else the file holds
+    final: Mapping[str, Any] = field(default_factory=dict)  # as in summary.json
+    seconds: float | None = None  # that it took
+
+    @property
+    def points(self) -> int:
+        return sum(len(row.values) for row in self.rows)
+
+
+def read(path: Path, keys: Mapping[str, str]) -> list[Foreign]:
+    """The runs in a file, or in a folder of event files. `keys`: algo, env, seed that it does not tell; step and return name columns."""
+    from agonist.importers import marl_eval, scalars, tables
+
+    if path.is_dir():
+        return scalars.read_folder(path, keys)
+    begin = head_of(path)
+    if "tfevents" in path.name:
+        return [scalars.read_files([path], keys)]
+    if begin == b"PAR1":
+        return tables.read_parquet(path, keys)
+    if begin.lstrip()[:1] == b"{":
+        return marl_eval.read(path, keys)
+    if path.suffix.lower() in (".csv", ".tsv", ".txt"):
+        return tables.read_csv(path, keys)
+    raise ValueError(
+        f"{path} is nothing that can be imported: marl-eval's .json, TensorBoard's *tfevents* (or a folder of them), .csv, .parquet, "
+        "or an archive of `agonist runs export` (.zip, .tar.gz)"
+    )
+
+
+def head_of(path: Path) -> bytes:
+    """How a file begins. Raises a sentence where it cannot be read, or is too large."""
+    try:
+        if path.stat().st_size > LARGEST:
+            raise ValueError(f"{path} has {path.stat().st_size:,} bytes; at most {LARGEST:,} are read")
+        with open(path, "rb") as file:
+            return file.read(4)
+    except FileNotFoundError:
+        raise ValueError(f"there is no file {path}") from None
+    except OSError as error:
+        raise ValueError(f"cannot read {path}: {error.strerror}") from None
+
+
+def spec_of(path: Path, keys: Mapping[str, str]) -> dict[str, Any]:
+    """What is known of a run whose file tells only figures."""
+    spec: dict[str, Any] = {"algo": path.stem, **{key: value for key, value in keys.items() if key not in ("step", "return")}}
+    return spec | ({"seed": whole(spec["seed"], "seed")} if "seed" in spec else {})
+
+
+def renamed(name: str, keys: Mapping[str, str]) -> str:
+    """The metric's name here: `return=COLUMN` and well-known ones have their own. What is not printable is taken out."""
+    if name == keys.get("return"):
+        return "eval/return"
+    return RENAMED.get(name.lower(), "".join(c if c.isprintable() else "_" for c in name).strip() or "unnamed")
+
+
+def digest(*parts: bytes) -> str:
+    sum_ = hashlib.sha256()
+    for part in parts:
+        sum_.update(part)
+    return sum_.hexdigest()
+
+
+def whole(value: Any, what: str) -> int:
+    try:
+        number = int(value) if isinstance(value, int | str) and not isinstance(value, bool) else int(float(value))
+        if not 0 <= number < MOST_STEPS or (isinstance(value, float) and value != number):
+            raise ValueError
+        return number
+    except (TypeError, ValueError, OverflowError):
+        raise ValueError(f"{what} needs a whole number of 0 or more, got {str(value)[:40]!r}") from None
+
+
+def number(value: Any) -> float | None:
+    """A finite or infinite number; None for nothing, nan, or what is none."""
+    try:
+        found = float(value) if not isinstance(value, bool) else float(int(value))
+    except (TypeError, ValueError, OverflowError):
+        return None
+    return None if math.isnan(found) else found
+
+
+def merged(rows: Sequence[Row], keys: Mapping[str, str], what: str) -> tuple[list[Row], dict[str, Any]]:
+    """Sorted by step with the metrics' names here, one row a step; and what is final of them."""
+    by_step: dict[int, Row] = {}
+    names: set[str] = set()
+    final: dict[str, Any] = {}
+    for row in sorted(rows, key=lambda row: row.step):
+        values = {renamed(name, keys): value for name, value in row.values.items() if name != FINAL}
+        if FINAL in row.values:
+            final = {"eval/return": row.values[FINAL]}
+        names |= values.keys()
+        if len(names) > MOST_NAMES:
+            raise ValueError(f"{what} names more than {MOST_NAMES:,} metrics; that is no training run")
+        earlier = by_step.get(row.step)
+        by_step[row.step] = Row(row.step, row.time, {**(earlier.values if earlier else {}), **values})
+    if not names:
+        raise ValueError(f"{what} holds no figures")
+    return list(by_step.values()), final

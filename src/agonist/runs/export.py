@@ -1,0 +1,164 @@
+"""Runs carried elsewhere: whole, as an archive, or what they measured, as a table.
+
+    x.zip  x.tar.gz       every file of each run, as `runs/<id>/...`
+    x.csv  x.parquet      a row a metric point: run, the keys in which the runs differ (algo, env and seed always), step, time, name, value
+    x.json                {"runs": [{run.json, its summary, its marks, "metrics": {name: {"step", "time", "value"}}}]}
+
+In: a store, runs, a path. Out: the file, whole or not there at all.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from agonist.checkpoints import plain, pretty_json
+from agonist.runs import folder, marks, segments
+from agonist.runs.folder import at
+from agonist.runs.matching import text_of
+from agonist.runs.rows import differing
+from agonist.runs.store import TEMPORARY, Missing, Store
+
+OnRun = Callable[[str], None]  # told the run that is written next
+ALWAYS = ("algo", "env", "seed")
+OWN = ("run", "step", "time", "name", "value")  # columns of a point; a key of one of these names is said as spec.KEY
+
+
+def export(store: Store, run_ids: Sequence[str], out: str | os.PathLike[str], on_run: OnRun = lambda run_id: None) -> None:
+    """Write these runs to a file of the kind that its name says."""
+    kind = kind_of(out)
+    heads = {run_id: folder.read_head(store, run_id) for run_id in run_ids}
+    with _whole(Path(out)) as half:
+        WRITERS[kind](store, heads, half, on_run)
+
+
+def kind_of(out: str | os.PathLike[str]) -> str:
+    name = Path(out).name.lower()
+    for kind in WRITERS:
+        if name.endswith(kind) and name != kind:
+            return kind
+    raise ValueError(f"{os.fspath(out)!r} does not say what to write; end it in {', '.join(WRITERS)}")
+
+
+@contextmanager
+def _whole(path: Path) -> Iterator[Path]:
+    """A file beside `path` that takes its name when all of it is written."""
+    if not path.absolute().parent.is_dir():
+        raise ValueError(f"there is no folder {path.absolute().parent} to write {path.name} into")
+    half = path.with_name(TEMPORARY + secrets.token_hex(6))
+    try:
+        yield half
+        os.replace(half, path)
+    finally:
+        half.unlink(missing_ok=True)
+
+
+def _files(store: Store, run_id: str) -> Iterator[tuple[str, bytes]]:
+    for name in [*store.list(at(run_id, ""))]:
+        try:
+            yield name, store.get(name)
+        except Missing:  # its writer let it go meanwhile
+            continue
+
+
+def _zip(store: Store, heads: Mapping[str, Any], path: Path, on_run: OnRun) -> None:
+    from zipfile import ZIP_DEFLATED, ZipFile
+
+    with ZipFile(path, "w", ZIP_DEFLATED, compresslevel=3) as archive:
+        for run_id in heads:
+            on_run(run_id)
+            for name, data in _files(store, run_id):
+                archive.writestr(name, data)
+
+
+def _tar(store: Store, heads: Mapping[str, Any], path: Path, on_run: OnRun) -> None:
+    import tarfile
+    import time
+    from io import BytesIO
+
+    with tarfile.open(path, "w:gz", compresslevel=3) as archive:
+        for run_id in heads:
+            on_run(run_id)
+            for name, data in _files(store, run_id):
+                entry = tarfile.TarInfo(name)
+                entry.size, entry.mtime, entry.mode = len(data), int(time.time()), 0o644
+                archive.addfile(entry, BytesIO(data))
+
+
+def _json(store: Store, heads: Mapping[str, Any], path: Path, on_run: OnRun) -> None:
+    found = []
+    for run_id in heads:
+        on_run(run_id)
+        points = {
+            name: dict(zip(("step", "time", "value"), (column.tolist() for column in columns), strict=True))
+            for name, columns in folder.read_metrics(store, run_id).items()
+        }
+        written = marks.read(store, run_id).summary()
+        found.append({**folder.read_run(store, run_id), "marks": written, "metrics": points})
+    path.write_bytes(pretty_json(plain({"runs": found}, nan="null")))
+
+
+def _csv(store: Store, heads: Mapping[str, Any], path: Path, on_run: OnRun) -> None:
+    from pyarrow import csv
+
+    writer: Any = csv.CSVWriter  # type: ignore[attr-defined]  # pyarrow's own, unseen by type checkers
+    _table(store, heads, on_run, lambda schema: writer(str(path), schema), plain_text=True)
+
+
+def _parquet(store: Store, heads: Mapping[str, Any], path: Path, on_run: OnRun) -> None:
+    from pyarrow import parquet
+
+    _table(store, heads, on_run, lambda schema: parquet.ParquetWriter(str(path), schema, compression="zstd"), plain_text=False)
+
+
+def _table(store: Store, heads: Mapping[str, Any], on_run: OnRun, writer: Callable[[Any], Any], plain_text: bool) -> None:
+    """A table a run, one after another into the same file."""
+    import pyarrow.lib as pa
+
+    keys = _key_columns([head.get("spec", {}) for head in heads.values()])
+    words = pa.string() if plain_text else pa.dictionary(pa.int32(), pa.string())
+    kinds = [("run", words), *((name, column.type) for name, column in keys.items())]
+    schema = pa.schema([*kinds, ("step", pa.int64()), ("time", pa.float64()), ("name", words), ("value", pa.float64())])
+    with writer(schema) as out:
+        for place, run_id in enumerate(heads):
+            on_run(run_id)
+            points = segments.read(store, at(run_id, "metrics/"))
+            same = np.zeros(len(points.step), np.int32)
+            names = pa.DictionaryArray.from_arrays(pa.array(points.name, pa.int32()), pa.array(points.names, pa.string()))
+            runs = pa.DictionaryArray.from_arrays(pa.array(same), pa.array([run_id], pa.string()))
+            columns = [column.take(pa.array(same + place)) for column in keys.values()]
+            texts = [column.cast(words) if plain_text else column for column in (runs, names)]
+            out.write_table(pa.table([texts[0], *columns, points.step, points.time, texts[1], points.value], schema=schema))
+
+
+def _key_columns(specs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """column -> a value a run: numbers where all are, else text."""
+    import pyarrow.lib as pa
+
+    columns = {}
+    for key in dict.fromkeys([*ALWAYS, *differing(specs)]):
+        values = [spec.get(key) for spec in specs]
+        try:
+            column = pa.array(values)
+            simple = not isinstance(column.type, pa.ListType | pa.StructType)
+        except pa.ArrowInvalid:  # of several kinds
+            simple = False
+        if not simple:
+            column = pa.array([None if value is None else text_of(value) for value in values], pa.string())
+        columns[f"spec.{key}" if key in OWN else key] = column
+    return columns
+
+
+WRITERS: dict[str, Callable[[Store, Mapping[str, Any], Path, OnRun], None]] = {
+    ".zip": _zip,
+    ".tar.gz": _tar,
+    ".csv": _csv,
+    ".parquet": _parquet,
+    ".json": _json,
+}

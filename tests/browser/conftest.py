@@ -1,0 +1,23 @@
+"""A real browser: Chromium from the system, or the one that playwright brings."""
+
+import os
+import shutil
+
+import pytest
+
+NAMES = "chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome"
+GET = "apt-get install chromium, or `playwright install chromium`"
+
+
+@pytest.fixture(scope="session")
+def browser():
+    sync_api = pytest.importorskip("playwright.sync_api", reason="needs playwright: uv sync --group dev")
+    found = next(filter(None, map(shutil.which, NAMES)), None)
+    with sync_api.sync_playwright() as playwright:
+        try:
+            opened = playwright.chromium.launch(executable_path=found, args=["--no-sandbox"])
+        except sync_api.Error as error:
+            why = f"needs Chromium: {GET} ({str(error).splitlines()[0]})"
+            pytest.fail(why) if os.environ.get("AGONIST_REQUIRE") == "all" else pytest.skip(why)
+        yield opened
+        opened.close()

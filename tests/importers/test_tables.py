@@ -1,0 +1,104 @@
+"""CSV and Parquet -> a run."""
+
+import pandas as pd
+import pytest
+
+from agonist.importers import read
+
+
+def rows_of(path, **keys):
+    [one] = read(path, keys)
+    return [(row.step, dict(row.values)) for row in one.rows]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "step,a,who,b\n2,0.5,x,\n1,1.5,y,3\n",
+        "\ufeffEnv_Step;a;who;b\r\n2;0.5;x;\r\n\r\n1;1.5;y;3\r\n",
+        "total_steps\ta\twho\tb\n2\t0.5\tx\tnan\n1\t1.5\ty\t3.0\n",
+    ],
+)
+def test_a_column_of_steps_and_a_column_a_metric(text, tmp_path):
+    (tmp_path / "qmix.csv").write_bytes(text.encode())
+    assert rows_of(tmp_path / "qmix.csv") == [(1, {"a": 1.5, "b": 3.0}), (2, {"a": 0.5})]
+    [one] = read(tmp_path / "qmix.csv", {"env": "e:t", "seed": "7"})
+    assert one.spec == {"algo": "qmix", "env": "e:t", "seed": 7}
+
+
+def test_columns_by_name_times_and_wellknown_metrics(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text("episode,time,test_return_mean,win_rate,absolute/return\n3,100.5,0.25,0.5,\n4,101.5,0.5,1,0.75\n")
+    [one] = read(path, {"step": "episode", "return": "test_return_mean"})
+    assert [tuple(row) for row in one.rows] == [
+        (3, 100.5, {"eval/return": 0.25, "eval/win_rate": 0.5}),
+        (4, 101.5, {"eval/return": 0.5, "eval/win_rate": 1.0}),
+    ]
+    assert one.final == {"eval/return": 0.75}
+
+
+def test_parquet_wide_and_as_our_own_segments_are(tmp_path):
+    pd.DataFrame({"step": [1, 2], "a": [0.5, None], "b": ["x", "y"]}).to_parquet(tmp_path / "wide.parquet")
+    assert rows_of(tmp_path / "wide.parquet") == [(1, {"a": 0.5}), (2, {})]
+    pd.DataFrame({"step": [1, 1, 2], "time": [1.0, 1.0, 2.0], "name": ["a", "b", "a"], "value": [1.0, 2.0, 3.0]}).to_parquet(
+        tmp_path / "long"
+    )
+    assert rows_of(tmp_path / "long") == [(1, {"a": 1.0, "b": 2.0}), (2, {"a": 3.0})]
+
+
+def test_a_table_of_several_runs(tmp_path):
+    text = "run,algo,env,seed,lr,step,time,name,value\nr1,ppo,e:t,0,0.1,1,10,a,1\nr2,ppo,e:t,1,0.1,1,10,a,2\nr1,ppo,e:t,0,0.1,2,11,b,3\n"
+    (tmp_path / "a.csv").write_text(text)
+    one, two = read(tmp_path / "a.csv", {})
+    assert (one.spec, two.spec) == ({"algo": "ppo", "env": "e:t", "seed": 0}, {"algo": "ppo", "env": "e:t", "seed": 1})
+    assert [tuple(row) for row in one.rows] == [(1, 10, {"a": 1}), (2, 11, {"b": 3})]
+    assert one.sha256 != two.sha256
+
+
+def test_what_our_own_sinks_write(tmp_path):
+    from agonist.sinks import Beginning, Ending, LogConfig
+    from agonist.sinks.tables import open_csv, open_parquet
+
+    for opener in (open_csv, open_parquet):
+        sink = opener(Beginning("a-run", {}), LogConfig(str(tmp_path)))
+        sink.metrics(1, 10.0, {"eval/return": 0.1, "loss/policy": 0.2})
+        sink.metrics(2, 11.0, {"eval/return": 0.3})
+        sink.close(Ending("finished", {}, {}))
+    found = [read(tmp_path / kind / f"a-run.{kind}", {})[0] for kind in ("csv", "parquet")]
+    assert found[0].rows == found[1].rows
+    assert [tuple(row) for row in found[0].rows] == [(1, 10.0, {"eval/return": 0.1, "loss/policy": 0.2}), (2, 11.0, {"eval/return": 0.3})]
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("epoch,a\n1,2\n", "no column 'step'; say which .*there is epoch, a"),
+        ("step,a\n1,2\n3\n", "row 3 has 1 cells where the head names 2"),
+        ("step,a\nx,2\n", "row 2, column step needs a whole number of 0 or more, got 'x'"),
+        ("step,a\n-1,2\n", "needs a whole number"),
+        ("step,a\n1,word\n", "holds no figures"),
+        ("step,a\n", "holds no figures"),
+        ("", "no column 'step'"),
+    ],
+)
+def test_a_table_that_is_none(text, sentence, tmp_path):
+    (tmp_path / "a.csv").write_text(text)
+    with pytest.raises(ValueError, match=sentence):
+        read(tmp_path / "a.csv", {})
+
+
+def test_other_files_are_refused(tmp_path):
+    for name, data, sentence in [
+        ("a.bin", b"\x00\x01", "is nothing that can be imported"),
+        ("a.csv", b"step,a\n1,\xff\n", "no UTF-8"),
+        ("b.parquet", b"PAR1 and nothing", "is damaged, or no Parquet"),
+        ("a.pkl", b"\x80\x04cos\nsystem", "is nothing that can be imported"),
+    ]:
+        (tmp_path / name).write_bytes(data)
+        with pytest.raises(ValueError, match=sentence):
+            read(tmp_path / name, {})
+    with pytest.raises(ValueError, match="there is no file"):
+        read(tmp_path / "none.csv", {})
+    (tmp_path / "c.csv").write_text("step,time,a\n1,1,2\n")
+    with pytest.raises(ValueError, match="no column 'ret'"):
+        read(tmp_path / "c.csv", {"return": "ret"})

@@ -1,0 +1,208 @@
+"""Sweeps at work: one program for all, every run as it would be alone, and nothing lost or doubled whatever stops it."""
+
+import json
+import logging
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import jax
+import pytest
+
+from agonist import api, specs, sweeps, training
+from agonist.runs import folder, open_store
+from agonist.runs.folder import at
+from agonist.sweeps import work
+from agonist.sweeps.report import result_of
+
+TINY = {"rollout": 8, "envs": 4, "hidden": [8], "eval_every": 2, "eval_episodes": 4, "epochs": 1, "minibatches": 1}
+UPDATE = 32  # environment steps
+RATES = [1e-3, 3e-3]
+
+
+def swept(place, over=None, seeds=2, steps=8 * UPDATE, **more):
+    keys = {**TINY, "steps": steps, "store": str(place), "jobs": 1, **more}
+    return api.sweep("ppo", "matrix:climbing", over={"lr": RATES} if over is None else over, seeds=seeds, **keys)
+
+
+@pytest.fixture(scope="module")
+def sweep(tmp_path_factory):
+    return swept(tmp_path_factory.mktemp("sweep"))
+
+
+def files(run):
+    """All that must not depend on who trained the run."""
+    return run.store.get(at(run.id, "ledger.jsonl")), run.result["policy"], run.result["eval/return"]
+
+
+def test_every_run_is_what_it_would_be_alone(sweep, tmp_path):
+    for run in sweep.runs:
+        alone = api.train(**{**run.spec, "store": str(tmp_path)})
+        assert files(alone) == files(run)
+
+
+def test_a_run_tells_its_sweep_and_the_sweep_its_runs(sweep):
+    told = sweep.report
+    assert [row["keys"]["lr"] for row in told["summary"]] == RATES
+    assert [row["n"] for row in told["summary"]] == [2, 2]
+    assert told["status"] == "finished"
+    assert [each["seed"] for each in told["runs"]] == [0, 1, 0, 1]
+    for run in sweep.runs:
+        assert folder.read_head(run.store, run.id)["parents"] == [sweep.id]
+    means = [sum(run.result["eval/return"] for run in sweep.runs[i : i + 2]) / 2 for i in (0, 2)]
+    assert [row["mean"] for row in told["summary"]] == pytest.approx(means)
+    final = folder.read_run(sweep.store, sweep.id)["summary"]["final"]
+    assert final["eval/return"] == pytest.approx(max(means))
+    assert final["runs"] == 4
+
+
+def test_four_rates_compile_once(tmp_path, caplog):
+    """The training program, whose function is called `chunk`: whatever else is small and compiles beside it."""
+    jax.config.update("jax_log_compiles", True)
+    try:
+        with caplog.at_level(logging.WARNING, logger="jax"):
+            swept(tmp_path, over={"lr": [1e-4, 3e-4, 1e-3, 3e-3]}, seeds=1, steps=2 * UPDATE, rollout=16)
+    finally:
+        jax.config.update("jax_log_compiles", False)
+    compiled = [record.message for record in caplog.records if record.message.startswith("Finished XLA compilation of jit(chunk)")]
+    assert len(compiled) == 1, compiled
+
+
+def test_what_changes_the_program_is_told_from_what_does_not():
+    def shape(**keys):
+        return training.shape(specs.resolve({"algo": "ppo", "env": "lighthouse:2x2", **keys}))
+
+    plain = shape()
+    for keys in ({"lr": 0.1}, {"seed": 3}, {"steps": 1e5}, {"gamma": 0.5}, {"use_json": True}, {"roles.ship.lr": 0.1}):
+        assert shape(**keys).keys() - {"roles.ship.lr"} == plain.keys(), keys
+        assert {key: value for key, value in shape(**keys).items() if key in plain} == plain, keys
+    for keys in ({"hidden": [8]}, {"envs": 8}, {"env.settings": 1}, {"players.ship": "random"}, {"roles.ship.hidden": [8]}, {"epochs": 2}):
+        assert shape(**keys) != plain, keys
+
+
+def test_values_that_change_the_program_are_refused_in_one_program(tmp_path):
+    given = {"algo": "ppo", "env": "matrix:climbing", **TINY}
+    jobs = [training.Job(specs.resolve({**given, "hidden": hidden})) for hidden in ([8], [16])]
+    with pytest.raises(ValueError, match=r"differ in numbers that are data, and not in hidden: these change the program"):
+        training.train(open_store(str(tmp_path)), jobs, training.Watch())
+    assert not list(open_store(str(tmp_path)).folders("runs/"))
+
+
+def test_programs_that_differ_train_side_by_side_and_to_the_bit(tmp_path):
+    said = []
+    both = swept(tmp_path / "both", {"hidden": [[8], [16]], "lr": RATES}, jobs=2, seeds=1, on_progress=said.append)
+    alone = swept(tmp_path / "alone", {"hidden": [[8], [16]], "lr": RATES}, seeds=1)
+    assert [files(run) for run in both.runs] == [files(run) for run in alone.runs]
+    assert {one.run for one in said} == {run.id for run in both.runs}
+    assert {one.label for one in said} == {f"hidden=[{width}] lr={lr:g} seed 0" for width in (8, 16) for lr in RATES}
+
+
+def test_a_run_that_fails_stops_no_other(tmp_path):
+    found = swept(tmp_path, over={"lr": [1e30, 1e-3]}, seeds=1, max_grad_norm=1e30)
+    bad, good = found.report["summary"]
+    assert (bad["failed"], bad["n"], good["failed"], good["n"]) == (1, 0, 0, 1)
+    assert [run.result["status"] for run in found.runs] == ["failed", "finished"]
+
+
+def test_halving_goes_on_with_the_best(tmp_path):
+    rates = [1e-5, 1e-4, 3e-3, 1e-2]
+    found = swept(tmp_path, {"lr": rates}, seeds=1, steps=16 * UPDATE, method="halving", trials=4, eta=2)
+    plan = sweeps.plan_in(found.store, found.id)
+    assert plan.rungs == (128, 256, 512)
+    reached = sorted(run.result["steps"] for run in found.runs)
+    assert reached == [128, 128, 256, 512]
+    rungs = [event for event in folder.read_events(found.store, found.id) if event["kind"] == "rung"]
+    assert [len(event["goes_on"]) for event in rungs] == [2, 1]
+    for event in rungs:
+        best = sorted(event["scores"].values(), reverse=True)[: len(event["goes_on"])]
+        assert sorted((event["scores"][label] for label in event["goes_on"]), reverse=True) == best
+    assert json.dumps(api.sweep(resume=found, store=str(tmp_path)).report) == json.dumps(found.report)
+
+
+def test_halving_that_is_stopped_keeps_its_choice(tmp_path):
+    rates = [1e-5, 1e-4, 3e-3, 1e-2]
+    how = {"over": {"lr": rates}, "seeds": 1, "steps": 16 * UPDATE, "method": "halving", "trials": 4, "eta": 2}
+
+    def stop(progress):
+        if progress.step == 384 and progress.phase == "training":  # on the last rung
+            raise KeyboardInterrupt
+
+    with pytest.raises(training.Interrupted) as stopped:
+        swept(tmp_path / "stopped", **how, on_progress=stop)
+    again = api.sweep(resume=stopped.value.run, store=str(tmp_path / "stopped"))
+    straight = swept(tmp_path / "straight", **how)
+    assert [files(run) for run in again.runs] == [files(run) for run in straight.runs]
+
+
+# stopped
+
+
+def words_of(place):
+    keys = [f"{key}={value}".replace(" ", "") for key, value in TINY.items()]
+    words = ["train", "ppo", "matrix:climbing", "lr=1e-3,3e-3", *keys, "--seeds", "2", "--steps", str(80 * UPDATE)]
+    return [sys.executable, "-m", "agonist", *words, "--store", str(place), "--json"]
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no SIGINT for one process")
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
+def test_a_sweep_that_is_stopped_goes_on_where_it_was(tmp_path, number):
+    words = words_of(tmp_path)
+    process = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    store = open_store(str(tmp_path))
+    while process.poll() is None and len(list(store.list("runs/"))) < 60:
+        time.sleep(0.005)
+    process.send_signal(number)
+    said = process.communicate(timeout=60)[1]
+    [row] = [row for row in folder.list_runs(store) if row["kind"] == "sweep"]
+    assert row["status"] == "interrupted", said
+    assert number == signal.SIGKILL or f"agonist train --resume {row['id']}" in said
+    done = subprocess.run(
+        [sys.executable, "-m", "agonist", "train", "--resume", row["id"], "--store", str(tmp_path), "--json"],
+        capture_output=True,
+        check=True,
+    )
+    told = json.loads(done.stdout)
+    assert [each["status"] for each in told["runs"]] == ["finished"] * 4
+    assert len(list(store.folders("runs/"))) == 5
+    straight = swept(tmp_path / "straight", steps=80 * UPDATE)
+    again = [api.Run(each["run"], store) for each in told["runs"]]
+    assert [files(run) for run in again] == [files(run) for run in straight.runs]
+
+
+def test_a_worker_whose_sweep_is_gone_ends_at_once(sweep):
+    order = {"store": sweep.store.url, "sweep": sweep.id, "trials": [0], "steps": 10**6, "shards": 2, "group": "g"}
+    worker = subprocess.Popen(
+        [sys.executable, "-m", "agonist.sweeps.side_by_side"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    worker.stdin.write(json.dumps(order) + "\n")
+    worker.stdin.close()
+    assert worker.wait(20) == 1
+
+
+def test_a_promised_run_is_waiting_until_it_begins(tmp_path):
+    plan = sweeps.make_plan({"algo": "ppo", "env": "matrix:climbing"}, {"lr": RATES})
+    store = open_store(str(tmp_path))
+    assert result_of(store, plan.trials[0]) == {"run": plan.trials[0].run, "status": "waiting", "steps": 0}
+
+
+@pytest.mark.parametrize(
+    ("groups", "trials", "shards", "jobs", "cores", "expected"),
+    [
+        (1, 10, 2, None, 2, 1),  # one program fills the machine
+        (1, 10, 2, None, 16, 8),
+        (3, 6, 2, None, 2, 2),  # programs that differ: a core each
+        (1, 3, 2, None, 16, 3),  # no more than there is work
+        (1, 10, 2, 4, 2, 4),  # as asked
+    ],
+)
+def test_processes_as_the_cores_allow(monkeypatch, groups, trials, shards, jobs, cores, expected):
+    monkeypatch.setattr(work.devices, "cores", lambda: cores)
+    monkeypatch.setattr(work.devices, "accelerated", lambda: False)
+    assert work.shared_out(groups, trials, shards, jobs) == expected
+
+
+def test_an_accelerator_has_one_process(monkeypatch):
+    monkeypatch.setattr(work.devices, "accelerated", lambda: True)
+    assert work.shared_out(3, 30, 2, None) == 1
