@@ -32,6 +32,12 @@ def records() -> str:
     return "\n\n".join(_exported(f"agonist.{name}", getattr(agonist, name)) for name in agonist.__all__ if name[0].isupper())
 
 
+def statistics() -> str:
+    from agonist import stats
+
+    return "\n\n".join(_exported(f"agonist.stats.{name}", getattr(stats, name)) for name in stats.__all__)
+
+
 def types() -> str:
     from agonist import types
 
@@ -109,4 +115,10 @@ def declaration(kind: type[Any]) -> str:
     return re.sub(r"\n{3,}", "\n\n", "\n".join(line for line in lines if line is not None)).rstrip()
 
 
-PARTS: dict[str, Callable[[], str]] = {"functions": functions, "records": records, "types": types, "suites": suites}
+PARTS: dict[str, Callable[[], str]] = {
+    "functions": functions,
+    "records": records,
+    "statistics": statistics,
+    "types": types,
+    "suites": suites,
+}

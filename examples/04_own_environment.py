@@ -1,7 +1,8 @@
-"""An environment of your own, written for one stream and lifted to a batch, and the training loop without a store.
+"""An environment of your own, written for one stream and lifted to a batch, given to training in place of a name.
 
-Two walkers on a ring of nine places see each other's place and are paid while they stand together. To train it by name, from the
-command line too, give it a card: docs/concepts/env.md. To know that it keeps all rules, subclass `agonist.testing.envs.EnvSuite`.
+Two walkers on a ring of nine places see each other's place and are paid while they stand together. From the command line it is
+`agonist train ppo ./my_env.py:make`, with a function that makes it (docs/how-to/own-environment.md); a package gives it a name
+(docs/how-to/plugins.md). To know that it keeps all rules, subclass `agonist.testing.envs.EnvSuite`.
 
 python examples/04_own_environment.py [KEY=VALUE ...]
 """
@@ -12,9 +13,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from agonist import algos, envs, loop, specs
-from agonist.buffers import make_buffer
-from agonist.types import Box, Discrete, Env, EnvSpec, Group, Players, Role, TimeStep
+import agonist
+from agonist import envs
+from agonist.types import Box, Discrete, Env, EnvSpec, Role, TimeStep
 
 PLACES, LIMIT = 9, 20
 role = Role("walkers", 2, Box(0.0, 1.0, (2 * PLACES,)), Discrete(3), rewards="shared", reward_range=(0.0, 1.0))
@@ -45,11 +46,7 @@ def render(state, b):
 
 
 env = envs.lift(Env(EnvSpec("ring:9", (role,), LIMIT, state_shape=(0,)), reset, step, render))
-spec = specs.resolve({"algo": "ppo", "env": "ring:9", "steps": 1e5, **dict(word.split("=", 1) for word in sys.argv[1:])})
-layout = loop.layout(spec.train.shards)
-ppo = algos.make("ppo", spec.config, role, layout.axes)
-program = loop.make_program(env, (Group("walkers", ppo, trains=True),), (make_buffer(ppo.plan),), spec.train, layout)
-seed, nobody = jax.random.key(spec.seed), Players(((),), (jnp.ones(1),))  # nobody here is frozen
-for report in program.learn(program.init(seed, nobody), nobody, seed, spec.steps // program.steps):
-    if report.evaluation:
-        print(f"{report.update * program.steps:>9,} steps: together {report.evaluation.returns['walkers'].mean():.1f} of {LIMIT}")
+run = agonist.train("ppo", env, **{"steps": 1e5, **dict(word.split("=", 1) for word in sys.argv[1:])})
+steps, _, returns = run.metrics("eval/return")["eval/return"]
+for at, value in zip(steps, returns, strict=True):
+    print(f"{at:>9,} steps: together {value:.1f} of {LIMIT}")

@@ -193,7 +193,7 @@ def test_rows_tell_every_field():
     assert list(told) == [field.name for field in fields(Part)]
     assert told["count"] == {
         "key": "count", "type": "int", "default": 3, "help": "how many", "unit": "pieces", "traced": False, "acts": False, "source": "",
-        "choices": (), "span": (1, 9),
+        "choices": (), "span": (1, 9), "code": False,
     }  # fmt: skip
     assert told["sizes"]["type"] == "list of int"
     assert told["maybe"]["type"] == "float?"

@@ -55,7 +55,7 @@ def test_ours_win_over_a_plugin_of_the_same_name_which_can_be_asked_for(offered)
 def test_of_two_packages_neither_has_the_name(offered):
     offered(entry("one", "json:loads", "aa"), entry("one", "json:dumps", "zz"))
     assert set(plugins.offers("agonist.test")) == {"aa/one", "zz/one"}
-    with pytest.raises(ValueError, match="^one is offered by aa and zz: say aa/one or zz/one$"):
+    with pytest.raises(ValueError, match=r"^one is offered by aa and zz: say aa/one or zz/one$"):
         plugins.load("agonist.test", "one")
     assert plugins.load("agonist.test", "zz/one").__name__ == "dumps"
 
@@ -112,7 +112,7 @@ def test_a_plugin_that_exits_or_prints_or_hangs_spoils_nothing(offered, module, 
     assert "it ends the program when it is imported (exit 3)" in rows["exits"]["problem"]
     assert (rows["prints"]["problem"], rows["prints"]["about"]) == (None, "what it does")
     assert "not imported within 0.2 s" in rows["hangs"]["problem"]
-    with pytest.raises(ValueError, match="^exits of the package theirs is broken: it ends the program"):
+    with pytest.raises(ValueError, match=r"^exits of the package theirs is broken: it ends the program"):
         plugins.load("agonist.commands", "exits")
     assert capsys.readouterr().out == ""
 

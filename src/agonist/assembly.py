@@ -48,6 +48,8 @@ def assemble(spec: Spec, find: Find) -> Assembly:
         program = loop.make_program(env, seated.line_up, buffers, spec.train, lay)
     else:
         env_eval: Any = envs.make(spec.env, **spec.options)  # evaluation may not disturb the episodes of training
+        if env_eval is env:
+            raise ValueError("give a function that makes this environment: evaluation plays in one of its own")
         program = loop.make_host_program(env, env_eval, seated.line_up, buffers, spec.train)
     return Assembly(env, *seated, program)
 

@@ -25,6 +25,7 @@ from agonist import placement, rollout
 from agonist.hosts import company
 from agonist.placement import SPLIT, WHOLE, Layout
 from agonist.rollout import Episodes, Rollout, Worker
+from agonist.trees import fetched
 from agonist.types import Array, Buffer, Env, HostEnv, LineUp, Players, Tree, option
 
 INIT, START, ROLLOUT, SAMPLE, UPDATE, EVALUATE, ABSOLUTE = range(7)  # purposes of randomness
@@ -207,7 +208,6 @@ def _many(chunk: Callable[..., Any], line_up: LineUp, every: int) -> Many:
     """The same chunk of several runs at once. What a run learns is its own up to float rounding: products are batched otherwise."""
     compiled = jax.jit(jax.vmap(chunk, in_axes=(0, None, 0, None, None, None, 0, None)))
     policies = jax.jit(jax.vmap(lambda learners: _policies(line_up, learners)))
-    part = jax.jit(lambda state, i: jax.tree.map(lambda leaf: leaf[i], state))
 
     def many(starts: Sequence[Start], frozen: Players) -> Iterator[list[Report]]:
         seeds = jnp.stack([start.seed for start in starts])
@@ -219,10 +219,11 @@ def _many(chunk: Callable[..., Any], line_up: LineUp, every: int) -> Many:
             return state, metrics, episodes, state
 
         for all_of in _reports(launch, every, state, starts[0].until, starts[0].fresh, ahead=True, lead=(len(starts),)):
+            held = fetched(all_of.state)
             yield [
                 Report(
                     all_of.update,
-                    part(all_of.state, i),
+                    jax.tree.map(lambda leaf, i=i: leaf[i], held),
                     {name: values[i] for name, values in all_of.metrics.items()},
                     jax.tree.map(lambda leaf, i=i: leaf[i], all_of.evaluation),
                 )

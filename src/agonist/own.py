@@ -91,7 +91,7 @@ def strange(who: str, run: str = "") -> Iterator[None]:
 
 
 def is_name(text: str) -> bool:
-    """Whether it names own code. `module:function` does where there is such a module; in a file it has its digits."""
+    """Whether it names own code. `module:function` does where there is such a module; a name out of a file has its digits."""
     found = FORM.fullmatch(text)
     if found is None:
         return False
@@ -140,6 +140,8 @@ def load(text: str) -> Code:
             f"{what} was an object of a notebook or a script, which no other process can find: give it again, "
             "as in agonist.train(resume=run, env=obj)"
         )
+    if stranger and not digits:
+        raise ValueError(f"{stranger.who} names {text}, without the digits of its source: that is no name of own code")
     if stranger and not _allowed.get() and os.environ.get(ALLOW) != "1":
         raise ValueError(f"{stranger.who} needs own code, {short(text)}; code that a file names is run only when you say so: --allow-code")
     file, source, module = _found(place, what, digits)

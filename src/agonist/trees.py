@@ -16,6 +16,14 @@ import numpy as np
 from agonist.types import Tree
 
 
+def fetched(tree: Tree) -> Tree:
+    """The tree in this process's memory: every array on its way before the first is waited for. Random keys stay where they are."""
+    for leaf in jax.tree.leaves(tree):
+        if isinstance(leaf, jax.Array) and not _is_key(leaf):
+            leaf.copy_to_host_async()
+    return jax.tree.map(lambda leaf: leaf if _is_key(leaf) else np.asarray(leaf), tree)
+
+
 def flatten(tree: Tree) -> dict[str, np.ndarray[Any, Any]]:
     return {_name(path): _numbers(leaf) for path, leaf in jax.tree_util.tree_flatten_with_path(tree)[0]}
 

@@ -15,9 +15,12 @@ def browser():
     found = next(filter(None, map(shutil.which, NAMES)), None)
     with sync_api.sync_playwright() as playwright:
         try:
-            opened = playwright.chromium.launch(executable_path=found, args=["--no-sandbox"])
+            opened, why = playwright.chromium.launch(executable_path=found, args=["--no-sandbox"]), ""
         except sync_api.Error as error:
-            why = f"needs Chromium: {GET} ({str(error).splitlines()[0]})"
-            pytest.fail(why) if os.environ.get("AGONIST_REQUIRE") == "all" else pytest.skip(why)
+            opened, why = None, f"needs Chromium: {GET} ({str(error).splitlines()[0]})"
+        if why and os.environ.get("AGONIST_REQUIRE") == "all":
+            pytest.fail(why, pytrace=False)
+        if why:
+            pytest.skip(why)
         yield opened
         opened.close()

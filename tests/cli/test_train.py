@@ -9,8 +9,6 @@ import sys
 
 import pytest
 
-from agonist.stats.intervals import mean_interval
-
 
 def test_json_is_one_object_and_the_rest_is_on_stderr(trained, agonist, tiny, tmp_path):
     said = agonist("train", "ppo", "matrix:rps", *tiny, "--steps", 200, "--seed", 3, "--store", tmp_path / "s", "--json")
@@ -36,21 +34,6 @@ def test_a_person_sees_the_curve_and_what_to_type_next(agonist, tiny):
     for part in ("eval/return", "320 steps", f"run     {run}", "mean of 40 sampled episodes", f"agonist watch {words}"):
         assert part in said.out
     assert said.out.isascii()  # the stream names no encoding
-
-
-def test_seeds_are_runs_of_their_own_and_one_summary(agonist, tiny):
-    said = agonist("train", "ppo", "matrix:chicken", *tiny, "--steps", 64, "--seeds", 3, "--seed", 5, "--json")
-    assert said.code == 0
-    [summary] = said.json["summary"]
-    runs = said.json["runs"]
-    mean, low, high = mean_interval([run["eval/return"] for run in runs])
-    assert summary["keys"] == {"algo": "ppo", "env": "matrix:chicken"}
-    assert (summary["n"], summary["mean"], summary["interval"]) == (3, mean, [low, high])
-    listed = agonist("runs", "list", "--json").json["runs"]
-    assert sorted(row["seed"] for row in listed) == [5, 6, 7]
-    assert {row["run"] for row in listed} == {run["run"] for run in runs}
-    shown = agonist("train", "ppo", "matrix:rps", *tiny, "--steps", 64, "--seeds", 2)
-    assert "over 2 seeds" in shown.out.splitlines()[-1]
 
 
 def test_a_finished_run_goes_on(agonist, trained, tmp_path):

@@ -152,6 +152,7 @@ def small_file(text: str) -> str:
 
 def small_program(text: str) -> str:
     def one(line: str) -> str:
+        line = re.sub(r"\b(episodes|seeds|trials)=\d+", r"\1=2", line)
         keys = "" if "resume" in line else ", **SMALL"
         return re.sub(r"\bsteps=([\d.e_]+)", lambda found: f"steps={small_steps(found[1])}{keys}", line)
 
@@ -187,6 +188,7 @@ def test_a_command_is_made_small():
     assert small_words(shlex.split("sweep ppo matrix:rps lr=1e-3,1e-4 --steps 2e5"))[3:6] == ["lr=1e-3,1e-4", "--steps", "320"]
     assert small_words(shlex.split("sweep --resume latest")) == ["sweep", "--resume", "latest"]
     assert small_words(shlex.split("train --resume latest --steps 2e6")) == ["train", "--resume", "latest", "--steps", "640"]
+    assert small_program("evaluate(run, episodes=1000)") == "evaluate(run, episodes=2)"
     assert small_program("f(steps=4e5)\ng(resume=r, steps=1_000_000)") == "f(steps=320, **SMALL)\ng(resume=r, steps=640)"
 
 

@@ -38,8 +38,9 @@ def test_families_tell_what_they_are() -> None:
 
 
 def test_a_broken_plugin_is_listed_and_raises_only_when_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    offers = dict(plugins.offers("agonist.envs")) | {"broken": EntryPoint("broken", "no_such_module:card", "agonist.envs")}
-    monkeypatch.setattr(plugins, "offers", lambda group: offers)
+    broken = EntryPoint("broken", "no_such_module:card", "agonist.envs")
+    offers = (*plugins.installed("agonist.envs"), plugins.Offer("agonist.envs", "broken", broken, "theirs", "1.0"))
+    monkeypatch.setattr(plugins, "installed", lambda group: offers)
     row = next(row for row in envs.families() if row["family"] == "broken")
     assert "no_such_module" in row["error"]
     assert envs.describe("matrix:rps")["name"] == "matrix:rps"

@@ -24,7 +24,7 @@ def shape_of(made, **more):
     return Shape((0, 1), 2, torso=own.named(made), hidden=(8,), **more)
 
 
-@pytest.mark.parametrize("more", [{}, {"memory": 4}, {"share": False}, {"share": False, "memory": 4}], ids=str)
+@pytest.mark.parametrize("more", [{}, {"share": False, "memory": 4}], ids=str)
 def test_a_network_with_it_acts_and_learns(more):
     net = make_network(shape_of(wide, **more), (3,), 5, 1.0)
     params, x = net.init(jax.random.key(0)), jnp.ones((4, 2, 3))

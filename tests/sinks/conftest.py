@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from agonist.sinks import Beginning, LogConfig, open_sinks
+from agonist.sinks import Beginning, Evaluation, LogConfig, Past, Point, open_sinks
 
 RUN = "20261119-211433-calm-heron"
 SPEC = {"algo": "ppo", "env": "lbf:2s-8x8", "seed": 3, "lr": 1e-3, "hidden": [8]}
@@ -19,23 +19,33 @@ def foreign(monkeypatch):
     monkeypatch.setenv("PYTHONPATH", folder)
 
 
+def calls_of(k):
+    """What training tells of evaluation k, after two updates: the returns k and k + 2, a loss of k."""
+    step = k * 2 * UPDATE
+    updates = [(step - UPDATE, {"loss/policy": k - 0.5}), (step, {"loss/policy": float(k)})] if k else []
+    speed = {"perf/env_steps_per_second": 1000.0 * k} if k else {}
+    return [*updates, (step, {"eval/return": k + 1.0} | speed)], (step, {"agents": [k, k + 2.0]}, [5, 7])
+
+
+def past_of(k, began=1000.0):
+    """What a run has measured up to evaluation k; a second an evaluation, from `began` on."""
+    points = [Point(step, began + i, values) for i in range(k + 1) for step, values in calls_of(i)[0]]
+    return Past(points, [Evaluation(step, began + i, *rest, False) for i in range(k + 1) for step, *rest in [calls_of(i)[1]]])
+
+
 @pytest.fixture
 def told(tmp_path):
-    """Open sinks by name, tell them of evaluations 0..`last` (each after two updates), or of those behind the checkpoint of evaluation
-    `behind`, close them. Evaluation k gives the returns k and k + 2, its last update's loss is k."""
+    """Open sinks by name, tell them of evaluations 0..`last`, or of those behind the checkpoint of evaluation `behind`; close them."""
 
     def tell(*names, behind=None, last=3, absolute=True, close=True, log=None, patience=15.0, **beginning):
         config = LogConfig(base_exp_path=str(tmp_path / "out"), sinks=names)
-        sinks = open_sinks(
-            config, Beginning(**{"run": RUN, "spec": SPEC, "step": (behind or 0) * 2 * UPDATE, "log": log} | beginning), patience
-        )
+        taken_up = {} if behind is None else {"step": behind * 2 * UPDATE, "past": lambda: past_of(behind)}
+        sinks = open_sinks(config, Beginning(**{"run": RUN, "spec": SPEC, "log": log} | taken_up | beginning), patience)
         for k in range(0 if behind is None else behind + 1, last + 1):
-            step = k * 2 * UPDATE
-            if k:
-                sinks.metrics(step - UPDATE, {"loss/policy": k - 0.5})
-                sinks.metrics(step, {"loss/policy": float(k)})
-            sinks.metrics(step, {"eval/return": k + 1.0} | ({"perf/env_steps_per_second": 1000.0 * k} if k else {}))
-            sinks.evaluation(step, {"agents": [k, k + 2.0]}, [5, 7], False)
+            points, (step, *found) = calls_of(k)
+            for point in points:
+                sinks.metrics(*point)
+            sinks.evaluation(step, *found, False)
         if absolute:
             sinks.evaluation(step, {"agents": [4.0, 8.0] * 10}, [5, 7] * 10, True)
         if close:

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agonist.sinks import events
-from agonist.sinks.events import Event, NoEvents, crc32c, head, masked, read, scalars
+from agonist.sinks import Point, events
+from agonist.sinks.events import NoEvents, crc32c, head, masked, read, scalars
 
 
 @pytest.mark.parametrize(
@@ -28,9 +28,9 @@ def test_the_published_checksums(data, crc):
 @given(
     st.lists(
         st.builds(
-            Event,
-            st.floats(0, 2e9),
+            Point,
             st.integers(0, 2**62),
+            st.floats(0, 2e9),
             st.dictionaries(
                 st.text(st.characters(codec="utf-8"), min_size=1), st.floats(width=32, allow_nan=False), min_size=1, max_size=3
             ),
@@ -44,7 +44,7 @@ def test_what_is_written_is_read(some):
 def test_tensorboards_own_reader(tmp_path):
     from tensorboard.backend.event_processing.event_file_loader import LegacyEventFileLoader
 
-    some = [Event(1.5, 0, {"eval/return": 0.25}), Event(2.5, 10**12, {"loss/a": -1e-3, "loss/b": 1e300, "c": math.inf})]
+    some = [Point(0, 1.5, {"eval/return": 0.25}), Point(10**12, 2.5, {"loss/a": -1e-3, "loss/b": 1e300, "c": math.inf})]
     path = tmp_path / "events.out.tfevents.1"
     path.write_bytes(head(1.0) + b"".join(map(scalars, some)))
     first, *rest = LegacyEventFileLoader(str(path)).Load()
@@ -77,10 +77,10 @@ def test_what_tensorboards_own_writers_write_is_read(tmp_path):
         writer.write(event_pb2.Event(wall_time=2.0, step=-1, summary=summary_pb2.Summary(value=values)).SerializeToString())
         writer.write(event_pb2.Event(wall_time=3.0, step=5, session_log=event_pb2.SessionLog(status=1)).SerializeToString())
     [event] = read((tmp_path / "file").read_bytes())
-    assert event == Event(2.0, -1, {"simple": 1.5, "f32": 2.5, "f64": 3.5, "content": 4.5})
+    assert event == Point(-1, 2.0, {"simple": 1.5, "f32": 2.5, "f64": 3.5, "content": 4.5})
 
 
-DATA = head(1.0) + scalars(Event(1.0, 1, {"a": 1.0})) + scalars(Event(2.0, 2, {"a": 2.0}))
+DATA = head(1.0) + scalars(Point(1, 1.0, {"a": 1.0})) + scalars(Point(2, 2.0, {"a": 2.0}))
 
 
 def test_a_file_cut_off_anywhere_gives_what_is_whole():

@@ -8,7 +8,7 @@ import time
 import pytest
 
 from agonist.sinks import Beginning, LogConfig
-from agonist.sinks.marl_eval import address, before, merged, open_json, place_of
+from agonist.sinks.marl_eval import address, elapsed_in, merged, open_json, part_of
 from agonist.sinks.paths import locked
 from agonist.sinks.records import Evaluation
 
@@ -76,14 +76,19 @@ def test_where_a_run_stands(spec, label, place):
     assert address(Beginning("run", spec, label=label)) == place
 
 
-def test_a_run_taken_up_again_goes_on_and_has_no_step_twice(told):
-    told("json", absolute=False)
+def test_a_run_taken_up_again_has_all_steps_once(told):
+    told("json", last=1, absolute=False)  # killed before it wrote step 256
     told("json", behind=2, last=4, seconds=50.0)
     tree = load(told)
     check_schema(tree)
     run = tree["lbf"]["2s-8x8"]["ppo"]["seed_3"]
     assert [run[f"step_{k}"]["step_count"] for k in range(5)] == [0, 128, 256, 384, 512]
-    assert run["step_3"]["elapsed_time"] >= 50 > run["step_2"]["elapsed_time"]
+    assert [run[f"step_{k}"]["steps_per_second"] for k in range(5)] == [[1000.0 * k] for k in range(5)]
+    assert [run[f"step_{k}"]["mean_episode_return"] for k in range(5)] == [[k, k + 2] for k in range(5)]
+    elapsed = [run[f"step_{k}"]["elapsed_time"] for k in range(5)]
+    assert elapsed[0] <= elapsed[1] < 5  # as the file had them
+    assert elapsed[2] == 50  # reckoned back from the time that the run had taken
+    assert 50 <= elapsed[3] <= elapsed[4] < 60
 
 
 def test_a_fresh_run_takes_the_place_of_an_earlier_one_and_no_others(told):
@@ -97,12 +102,18 @@ def test_a_fresh_run_takes_the_place_of_an_earlier_one_and_no_others(told):
     assert list(tree["lbf"]) == ["2s-8x8", "other"]
 
 
-def test_which_step():
-    run = {"step_0": {"step_count": 0}, "step_1": {"step_count": 64}, "absolute_metrics": {}}
-    assert [place_of(run, step) for step in (0, 64, 128)] == ["step_0", "step_1", "step_2"]
-    assert before({**run, "odd": 3, "other": {"step_count": "x"}}, 0) == {"step_0": {"step_count": 0}}
-    assert before(None, 5) == {}
-    assert json.loads(merged({"e": {"t": {}}}, ("e", "t", "a", "s"), run)) == {"e": {"t": {"a": {"s": run}}}}
+def test_parts():
+    run = {
+        "step_0": {"step_count": 0, "elapsed_time": 1},
+        "step_1": {"step_count": 64, "elapsed_time": "x"},
+        "odd": 3,
+        "absolute_metrics": {},
+    }
+    assert elapsed_in(run) == {0: 1.0}
+    assert elapsed_in(None) == elapsed_in([1]) == {}
+    tree = json.loads(merged({"e": {"t": {}}}, ("e", "t", "a", "s"), run))
+    assert part_of(tree, ("e", "t", "a", "s")) == run
+    assert part_of(tree, ("e", "x", "a", "s")) is None
 
 
 @pytest.mark.parametrize("content", ["{", "[1]", '{"lbf": 3}', "", "[" * 100_000])

@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 from agonist.sinks import Beginning, Ending, LogConfig
-from agonist.sinks.tables import open_csv, open_parquet, read_csv
+from agonist.sinks.tables import open_csv, open_parquet
 
 RUN = "20261119-211433-calm-heron"
 
@@ -40,8 +40,8 @@ def test_a_run_taken_up_again_has_no_row_twice(told, kind):
     assert found["absolute/return"].isna().tolist() == [True] * 8 + [False]  # the earlier end is none any more
 
 
-def write(opener, base, rows, step=0, close=True):
-    sink = opener(Beginning(RUN, {}, step=step), LogConfig(base_exp_path=str(base)))
+def write(opener, base, rows, close=True):
+    sink = opener(Beginning(RUN, {}), LogConfig(base_exp_path=str(base)))
     for at, values in rows:
         sink.metrics(at, 1.5, values)
         sink.flush()
@@ -66,13 +66,14 @@ def test_a_killed_writer_leaves_a_table(tmp_path, opener, kind):
     assert table(tmp_path, kind)["a"].tolist() == [1, 2]  # the row of step 3 was open
 
 
-def test_a_line_written_half_is_passed_over(tmp_path):
-    write(open_csv, tmp_path, [(1, {"a": 1, "b": 2}), (2, {"a": 2})])
-    path = tmp_path / "csv" / f"{RUN}.csv"
-    path.write_bytes(path.read_bytes() + b"3,1.5,7")
-    assert [row.step for row in read_csv(path)] == [1, 2]
-    write(open_csv, tmp_path, [(2, {"a": 5})], step=1)
-    assert [(row.step, row.values) for row in read_csv(path)] == [(1, {"a": 1, "b": 2}), (2, {"a": 5})]
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_what_a_killed_writer_never_wrote_is_there_too(told, kind):
+    path = told.base / kind / f"{RUN}.{kind}"
+    path.parent.mkdir(parents=True)
+    path.write_bytes(b"step,time,a\n1,1.5,0.5\n2,1.5")
+    told(kind, behind=2, last=2, absolute=False)
+    assert table(told.base, kind)["step"].tolist() == [0, 64, 128, 192, 256]
+    assert table(told.base, kind)["eval/return"].dropna().tolist() == [1, 2, 3]
 
 
 @pytest.mark.parametrize(("opener", "kind"), [(open_csv, "csv"), (open_parquet, "parquet")])

@@ -1,6 +1,7 @@
 """A run's event files as TensorBoard shows them, also after it was taken up again."""
 
-from agonist.sinks.events import Event, head, scalars
+from agonist.sinks import Point
+from agonist.sinks.events import head, scalars
 
 
 def shown(folder):
@@ -29,14 +30,12 @@ def test_a_run_taken_up_again_has_no_point_twice(told):
     assert points["absolute/return"] == [(512, 6)]  # the earlier end is none any more
 
 
-def test_a_file_cut_off_is_mended_and_one_without_points_goes(told):
+def test_what_a_killed_writer_never_wrote_is_there_too(told):
     folder = told.base / "tensorboard" / "20261119-211433-calm-heron"
     folder.mkdir(parents=True)
-    (folder / "events.out.tfevents.1").write_bytes(
-        head(1.0) + scalars(Event(1.0, 64, {"x": 1.0})) + scalars(Event(1.0, 128, {"x": 2.0}))[:-5]
-    )
-    (folder / "events.out.tfevents.2").write_bytes(head(1.0) + scalars(Event(1.0, 999, {"x": 3.0})))
-    told("tb", behind=1, last=2)
-    assert shown(folder)["x"] == [(64, 1)]
-    assert len(list(folder.iterdir())) == 2
-    assert shown(folder)["eval/return"] == [(256, 3)]
+    (folder / "events.out.tfevents.1").write_bytes(head(1.0) + scalars(Point(999, 1.0, {"x": 2.0}))[:-5])
+    told("tb", behind=2, last=2, absolute=False)
+    points = shown(folder)
+    assert points["eval/return"] == [(0, 1), (128, 2), (256, 3)]
+    assert "x" not in points
+    assert len(list(folder.iterdir())) == 1

@@ -23,7 +23,7 @@ def test_returns_are_those_of_a_plain_loop():
     role, gamma = team(Discrete(3)), 0.9
     algorithm = make_reinforce(ReinforceConfig(rollout=6), role)
     play = random_play(role, np.random.default_rng(0), 6)
-    batch = gather(algorithm, algorithm.init(jax.random.key(0)), play, jax.random.key(1))
+    batch = jax.jit(lambda state: gather(algorithm, state, play, jax.random.key(1)))(algorithm.init(jax.random.key(0)))
     t = jax.tree.map(np.asarray, batch.transition)
     wanted = np.zeros(t.reward.shape)
     for b, n in np.ndindex(*t.reward.shape[1:]):
@@ -33,7 +33,7 @@ def test_returns_are_those_of_a_plain_loop():
             rest = t.extras["next_value"][step, b, n] if cut else total
             total = t.reward[step, b, n] + gamma * t.discount[step, b, n] * rest
             wanted[step, b, n] = total
-    np.testing.assert_allclose(returns_of(batch, jnp.float32(gamma)), wanted, rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(jax.jit(returns_of)(batch, jnp.float32(gamma)), wanted, rtol=1e-4, atol=1e-5)
 
 
 def test_it_learns_which_coin_to_show():

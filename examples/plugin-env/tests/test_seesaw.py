@@ -18,8 +18,7 @@ class TestSeesaw(EnvSuite):
 def play(weights, *moves, scenario="3", **options):
     """The moments after each of both agents' moves, in one game of these weights."""
     env = make(scenario, Options(**options))
-    state, _ = env.reset(jax.random.split(jax.random.key(0), 1))
-    state, step = State(jnp.array([weights]), state.places, state.time), jax.jit(env.step)
+    state, step = State(jnp.array([weights]), jnp.zeros((1, 2), int), jnp.zeros(1, int)), jax.jit(env.step)
     moments = []
     for move in moves:
         state, moment = step(state, {"agents": jnp.array([move])})
@@ -52,7 +51,7 @@ def test_nobody_walks_off_the_plank():
 
 def test_weights_are_drawn_and_each_knows_its_own():
     env = make("3", Options())
-    state, moment = env.reset(jax.random.split(jax.random.key(1), 200))
+    state, moment = jax.jit(env.reset)(jax.random.split(jax.random.key(1), 200))
     assert sorted(set(state.weights.ravel().tolist())) == [1, 2, 3]
     assert (moment.obs["agents"][..., :3].argmax(-1) + 1 == state.weights).all()
     assert lean(State(jnp.array([3, 1]), jnp.array([-1, 2]), jnp.array(0))) == -1

@@ -68,7 +68,7 @@ def make(name: str, config: Any, role: Role, axes: tuple[str, ...] = ()) -> Algo
     made = _named(card(name).make)(config, role, axes)
     if not isinstance(made, Algorithm):
         raise ValueError(f"{own.short(name)} gave a {type(made).__name__}; an algorithm is an agonist.types.Algorithm")
-    return replace(made, name=name) if ":" in name else made
+    return replace(made, name=name) if ":" in name or package(name) else made  # as it is found again, whatever it calls itself
 
 
 def _config_of(code: own.Code) -> type[Any]:

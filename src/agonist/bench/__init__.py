@@ -25,6 +25,9 @@ NAMES = {
     "together": "many seeds trained together beside one alone, and how often a sweep over rates compiles",
     "learning": "games with known answers learned over several seeds: what each seed reached",
     "sweep": "PPO's rates and discounts compared on one task: why the defaults are what they are",
+    "listing": "a store of 10,000 runs listed, filtered and sorted, whole commands, with a warm and a cold cache of files",
+    "sinks": "training speed with each of the local sinks beside training with none",
+    "kills_sweep": "sweeps killed at random instants and resumed: whether any result was lost or doubled",
     "kills": "runs killed at random instants and resumed: how many came out equal to one that nobody killed",
 }
 

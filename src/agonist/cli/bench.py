@@ -32,7 +32,7 @@ def bench(
             table.add_row(f"[bold]{known}[/bold]", about)
         output.show({"benches": dict(measurements.NAMES)}, as_json, lambda out: out.print(table))
         return
-    if name not in ("start", "kills"):  # its processes are as a user's: they prepare themselves
+    if name not in ("start", "kills", "listing"):  # its processes are as a user's: they prepare themselves
         devices.prepare()
     with output.working(as_json):
         result = measurements.run(name, list(keys or []))

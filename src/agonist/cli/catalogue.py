@@ -90,7 +90,14 @@ def _card(name: str) -> dict[str, Any]:
         card = algorithms.card(name, plugins.PATIENCE)
     except ValueError as error:  # a broken plugin spoils no list
         return {"algo": name, "package": package, "about": "", "source": "", "fixed": {}, "error": str(error)}
-    return {"algo": own.short(name), "package": package, "about": card.about, "source": card.source, "fixed": dict(card.fixed), "error": None}
+    return {
+        "algo": own.short(name),
+        "package": package,
+        "about": card.about,
+        "source": card.source,
+        "fixed": dict(card.fixed),
+        "error": None,
+    }
 
 
 # pictures

@@ -65,7 +65,7 @@ def _picture(out: Console, result: Mapping[str, Any], url: str) -> None:
     for mark, rows in ((new, result["imported"]), ("there already", result["known"])):
         for row in rows:
             spec = [str(row["spec"].get(key, "-")) for key in ("algo", "env", "seed")]
-            table.add_row(row["run"] or "-", *spec, f"{row['steps']:,}", f"{row['points']:,}", mark)
+            table.add_row(row["run"] or "-", *spec, f"{row['steps']:,}", "-" if row["points"] is None else f"{row['points']:,}", mark)
     out.print(table)
     out.print(_sum(result["imported"], result["known"], new, url), style="dim", soft_wrap=True)
 

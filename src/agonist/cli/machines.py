@@ -86,5 +86,5 @@ def _job(machines: Machines, keys: Mapping[str, Any], shards: Callable[[], int])
     command = [sys.executable, "-m", "agonist", *sys.argv[1:]]
     store = f"--store {machines.store} " if machines.store else ""
     auto = "--hosts auto" if company.says != "--hosts" else ""
-    options = auto or f"--coordinator {company.coordinator} --hosts {company.hosts} --host {company.host}"
+    options = auto or f"--coordinator {company.coordinator} --hosts {company.hosts} --host K"
     return hosts.Job(company, command, told, shards() if company.host == 0 else 1, machines.wait, store + options)

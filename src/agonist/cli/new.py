@@ -111,9 +111,8 @@ def _check(kind: str, name: str) -> None:
 
     for offer in plugins.installed(GROUPS[kind]):
         if offer.name == name:
-            raise ValueError(
-                f"there is {'an environment' if kind == 'env' else 'an algorithm'} {name} of {offer.package or 'agonist'}: take another name"
-            )
+            what = "an environment" if kind == "env" else "an algorithm"
+            raise ValueError(f"there is {what} {name} of {offer.package or 'agonist'}: take another name")
 
 
 def _picture(out: Console, result: dict[str, Any]) -> None:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any
+from typing import Annotated, Any, cast
 
 import typer
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 from typer import _click as click
+from typer.core import TyperCommand, TyperGroup
 
 from agonist import plugins as door
 from agonist.cli import help, output, words
@@ -40,13 +41,13 @@ class Root(help.Group):
         return rows
 
 
-def command(name: str, made: Any) -> click.Command:
+def command(name: str, made: Any) -> TyperCommand | TyperGroup:
     """A function or a typer app as the command of that name."""
     if not isinstance(made, typer.Typer):
         app = typer.Typer(add_completion=False, rich_markup_mode=None)
         app.command(name, cls=help.Command)(made)
         made = app
-    built = typer.main.get_command(made)
+    built = cast("TyperCommand | TyperGroup", typer.main.get_command(made))
     built.name = name
     return built
 

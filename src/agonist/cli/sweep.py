@@ -41,6 +41,7 @@ def sweep(
     jobs: Jobs = None,
     resume: Annotated[str | None, typer.Option(metavar="SWEEP", help="Go on with a sweep where it was.")] = None,
     config: Annotated[str | None, typer.Option(metavar="FILE", help="A TOML file of keys; words override it.")] = None,
+    allow_code: words.AllowCode = False,
     store: words.StoreUrl = None,
     dry_run: words.DryRun = False,
     as_json: words.Json = False,

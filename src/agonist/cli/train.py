@@ -54,6 +54,7 @@ def train(
     """Train a policy.
 
     ENV is family:scenario, as in `agonist envs`; ALGO is one of `agonist algos`.
+    Either may be a function in a file of your own: ./my_env.py:make.
     `agonist algos ppo` lists every KEY of an algorithm and of training.
 
     # until the agents forage well: about ten seconds

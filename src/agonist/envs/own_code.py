@@ -66,8 +66,8 @@ def _kind(default: Any) -> Any:
 
 
 def _is_env(made: Any) -> bool:
-    parts = ("reset", "step")
-    return isinstance(getattr(made, "spec", None), EnvSpec) and all(callable(getattr(made, part, None)) for part in parts)
+    able = all(callable(getattr(made, part, None)) for part in ("reset", "step"))
+    return able and isinstance(getattr(made, "spec", None), EnvSpec) and not isinstance(made, type)
 
 
 def _check(name: str, env: Env) -> None:

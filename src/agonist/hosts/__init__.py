@@ -12,7 +12,7 @@ Nothing here imports jax at its top.
 
 from agonist.hosts.company import Lost
 from agonist.hosts.detect import Company, asked, detected
-from agonist.hosts.member import LOST, Member, begin, join, leave, member, note, stopping
+from agonist.hosts.member import LOST, Member, begin, join, leave, me, note, stopping
 from agonist.hosts.roll import Job
 from agonist.hosts.watch import supervise
 
@@ -27,7 +27,7 @@ __all__ = [
     "detected",
     "join",
     "leave",
-    "member",
+    "me",
     "note",
     "stopping",
     "supervise",

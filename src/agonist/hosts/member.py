@@ -31,7 +31,7 @@ _me: Member | None = None
 _stop = threading.Event()
 
 
-def member() -> Member | None:
+def me() -> Member | None:
     """What this process is among several hosts; None where it is alone."""
     return _me
 
@@ -82,8 +82,8 @@ def leave(code: int) -> NoReturn:
 
 
 def _listen() -> None:
-    for line in sys.stdin.buffer:
-        if line.strip() == b"stop":
+    while said := os.read(0, 64):  # no buffer of Python's, which would be locked when the interpreter ends
+        if b"stop" in said:
             _stop.set()
     os._exit(LOST)
 

@@ -12,6 +12,7 @@ import json
 import os
 import signal
 import subprocess
+import sys
 import tempfile
 import threading
 import time
@@ -26,6 +27,7 @@ from agonist.hosts.roll import BEAT, Ended, Events, Job, Peer, Signalled, Verdic
 
 SILENT = 8.0  # seconds without a word after which a host is gone
 GRACE = 1.5  # seconds in which the host that began it may still be heard of
+HEARING = 1.0  # seconds in which all others will have heard how it ended
 WRITING = 2.0  # seconds that host 0's process has to write that its run was cut short
 STOPPING = "stopping all hosts after this chunk; Ctrl-C again stops at once"
 AT_ONCE = "stopped at once"
@@ -81,7 +83,7 @@ def _tell(peers: Mapping[int, Peer], verdict: Verdict) -> None:
 
 def _heard(peers: Mapping[int, Peer], events: Events) -> None:
     """They hang up when they have heard how it ended; who hangs up first may lose what was said last."""
-    open_links, until = {peer.link for peer in peers.values()}, time.monotonic() + WRITING
+    open_links, until = {peer.link for peer in peers.values()}, time.monotonic() + HEARING
     while open_links and time.monotonic() < until:
         event = next_of(events, until - time.monotonic())
         if isinstance(event, link.Line) and event.message is None:
@@ -163,7 +165,7 @@ def _is_sequel(code: int) -> bool:
 def _go_on(job: Job, run: str) -> str:
     if not run:
         return "All hosts have stopped before a run was begun"
-    return f"All hosts have stopped; go on from the last checkpoint with: agonist train --resume {run} {job.go_on}"
+    return f"All hosts have stopped; on each, this goes on from the last checkpoint: agonist train --resume {run} {job.go_on}"
 
 
 # the other hosts
@@ -280,7 +282,8 @@ def _trainer(job: Job, jax: str, shards: int, events: Events) -> Iterator[Traine
         note = Path(folder) / "run"
         member = Member(job.company.host, job.company.hosts, jax, shards, job.wait, str(note))
         environ = {**os.environ, VARIABLE: json.dumps(member._asdict())}
-        process = subprocess.Popen(job.command, env=environ, stdin=subprocess.PIPE, start_new_session=True)  # Ctrl-C is for us to tell
+        own_group: Any = {"creationflags": 0x200} if sys.platform == "win32" else {"start_new_session": True}  # Ctrl-C is for us to tell
+        process = subprocess.Popen(job.command, env=environ, stdin=subprocess.PIPE, **own_group)
         threading.Thread(target=lambda: events.put(Ended(process.wait())), daemon=True).start()
         try:
             yield Trainer(process, note)

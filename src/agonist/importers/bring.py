@@ -22,7 +22,7 @@ class Brought(NamedTuple):
     name: str
     spec: Mapping[str, Any]
     steps: int
-    points: int
+    points: int | None  # None of an archive's run, which came as it was
 
 
 def bring(store: Store, path: Path, name: str | None = None, keys: Mapping[str, str] | None = None, dry: bool = False) -> list[Brought]:
@@ -76,11 +76,11 @@ def _write(store: Store, path: Path, one: Foreign) -> str:
 def _from_archive(store: Store, path: Path, dry: bool) -> list[Brought]:
     if dry:
         listed = archives.runs_in(path)
-        return [Brought(run, True, str(path), run, {}, 0, 0) for run in listed]
+        return [Brought(run, True, str(path), run, {}, 0, None) for run in listed]
     new, there = archives.restore(store, path)
     out = []
     for run in [*new, *there]:
         summary = folder.read_run(store, run)["summary"]
         spec = {key: summary.get(key) for key in ("algo", "env", "seed")}
-        out.append(Brought(run, run in new, str(path), run, spec, int(summary.get("steps") or 0), 0))
+        out.append(Brought(run, run in new, str(path), run, spec, int(summary.get("steps") or 0), None))
     return out

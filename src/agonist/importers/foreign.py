@@ -7,7 +7,9 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
+
+from agonist.sinks import Point
 
 LARGEST = 1 << 30  # bytes of a file that is read
 MOST_NAMES = 10_000  # metrics of a run
@@ -16,19 +18,13 @@ RENAMED = {"mean_episode_return": "eval/return", "steps_per_second": "perf/env_s
 FINAL = "absolute/return"  # as our own sinks call the absolute metric
 
 
-class Row(NamedTuple):
-    step: int
-    time: float  # unix seconds
-    values: Mapping[str, float]
-
-
 @dataclass(frozen=True)
 class Foreign:
     """A run to be."""
 
     name: str  # where in the file it stands
     spec: Mapping[str, Any]  # algo, env, seed as far as they are known
-    rows: Sequence[Row]  # by step
+    rows: Sequence[Point]  # by step
     sha256: str  # of its content, whatever else the file holds
     final: Mapping[str, Any] = field(default_factory=dict)  # as in summary.json
     seconds: float | None = None  # that it took
@@ -111,9 +107,9 @@ def number(value: Any) -> float | None:
     return None if math.isnan(found) else found
 
 
-def merged(rows: Sequence[Row], keys: Mapping[str, str], what: str) -> tuple[list[Row], dict[str, Any]]:
+def merged(rows: Sequence[Point], keys: Mapping[str, str], what: str) -> tuple[list[Point], dict[str, Any]]:
     """Sorted by step with the metrics' names here, one row a step; and what is final of them."""
-    by_step: dict[int, Row] = {}
+    by_step: dict[int, Point] = {}
     names: set[str] = set()
     final: dict[str, Any] = {}
     for row in sorted(rows, key=lambda row: row.step):
@@ -124,7 +120,7 @@ def merged(rows: Sequence[Row], keys: Mapping[str, str], what: str) -> tuple[lis
         if len(names) > MOST_NAMES:
             raise ValueError(f"{what} names more than {MOST_NAMES:,} metrics; that is no training run")
         earlier = by_step.get(row.step)
-        by_step[row.step] = Row(row.step, row.time, {**(earlier.values if earlier else {}), **values})
+        by_step[row.step] = Point(row.step, row.time, {**(earlier.values if earlier else {}), **values})
     if not names:
         raise ValueError(f"{what} holds no figures")
     return list(by_step.values()), final

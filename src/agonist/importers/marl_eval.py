@@ -11,7 +11,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from agonist.importers.foreign import Foreign, Row, digest, merged, number, renamed, whole
+from agonist.importers.foreign import Foreign, digest, merged, number, renamed, whole
+from agonist.sinks import Point
 from agonist.stats.intervals import mean_interval
 
 MOST_RUNS = 100_000
@@ -64,8 +65,8 @@ def _run(what: str, place: tuple[str, ...], run: Mapping[str, Any], moment: floa
             continue
         elapsed = number(_first(values.get("elapsed_time"))) or 0.0
         took.append(elapsed)
-        rows.append(Row(whole(values.get("step_count"), f"{what} > {key} > step_count"), elapsed, _points(told)))
-    rows = [Row(row.step, moment - max(took) + row.time, row.values) for row in rows]
+        rows.append(Point(whole(values.get("step_count"), f"{what} > {key} > step_count"), elapsed, _points(told)))
+    rows = [Point(row.step, moment - max(took) + row.time, row.values) for row in rows]
     env, task, algo, name = place
     number_ = re.search(r"\d+$", name)
     spec = {"algo": algo, "env": env if env == task else f"{env}:{task}", "seed": int(number_[0][-9:]) if number_ else name, **keys}

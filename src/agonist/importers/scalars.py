@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from agonist.importers.foreign import LARGEST, Foreign, Row, digest, head_of, merged, number, spec_of
-from agonist.sinks import events
+from agonist.importers.foreign import LARGEST, Foreign, digest, head_of, merged, number, spec_of
+from agonist.sinks import Point, events
 
 PATTERN = "*tfevents*"
 
@@ -23,7 +23,7 @@ def read_folder(folder: Path, keys: Mapping[str, str]) -> list[Foreign]:
 
 
 def read_files(paths: Sequence[Path], keys: Mapping[str, str], home: Path | None = None) -> Foreign:
-    rows: list[Row] = []
+    rows: list[Point] = []
     contents = []
     for path in paths:
         head_of(path)
@@ -31,7 +31,7 @@ def read_files(paths: Sequence[Path], keys: Mapping[str, str], home: Path | None
         if sum(map(len, contents)) > LARGEST:
             raise ValueError(f"{path.parent} holds more than {LARGEST:,} bytes of events")
         try:
-            new = [Row(event.step, event.time, _known(event.values)) for event in events.read(contents[-1])]
+            new = [Point(event.step, event.time, _known(event.values)) for event in events.read(contents[-1])]
         except events.NoEvents as error:
             raise ValueError(f"{path} is damaged, or no event file: {error}") from None
         if new:

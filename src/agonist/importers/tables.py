@@ -12,7 +12,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from agonist.importers.foreign import Foreign, Row, digest, merged, number, spec_of, whole
+from agonist.importers.foreign import Foreign, digest, merged, number, spec_of, whole
+from agonist.sinks import Point
 
 STEPS = ("step", "steps", "env_step", "env_steps", "step_count", "timestep", "timesteps", "total_steps", "global_step", "_step", "t")
 TIMES = ("time", "timestamp", "_timestamp", "wall_time")
@@ -56,7 +57,7 @@ def _foreign(path: Path, data: bytes, names: Sequence[str], lines: Iterable[Sequ
     if "return" in keys and keys["return"] not in names and not set(names) >= LONG:
         raise ValueError(f"{path} has no column {keys['return']!r}; there is {', '.join(names)}")
     own = [name for name in OWN if name in names] if set(names) >= LONG else []
-    runs: dict[tuple[str, ...], list[Row]] = {}
+    runs: dict[tuple[str, ...], list[Point]] = {}
     for told, row in _rows(path, names, lines, keys):
         runs.setdefault(tuple(str(told[name]) for name in own), []).append(row)
     out = []
@@ -70,7 +71,7 @@ def _foreign(path: Path, data: bytes, names: Sequence[str], lines: Iterable[Sequ
 
 def _rows(
     path: Path, names: Sequence[str], lines: Iterable[Sequence[Any]], keys: Mapping[str, str]
-) -> Iterator[tuple[Mapping[str, Any], Row]]:
+) -> Iterator[tuple[Mapping[str, Any], Point]]:
     """(the line by column, its row)"""
     at = _column(path, names, keys)
     clock = next((name for name in names if name.lower() in TIMES), None)
@@ -80,7 +81,7 @@ def _rows(
         step = whole(told[at], f"{path}: row {i:,}, column {at}")
         cells = [(str(told["name"]), told["value"])] if told.keys() >= LONG else told.items()
         values = {name: found for name, cell in cells if name not in (at, clock) and (found := number(cell)) is not None}
-        yield told, Row(step, (number(told[clock]) or moment) if clock else moment, values)
+        yield told, Point(step, (number(told[clock]) or moment) if clock else moment, values)
 
 
 def _column(path: Path, names: Sequence[str], keys: Mapping[str, str]) -> str:

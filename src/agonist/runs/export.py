@@ -105,54 +105,57 @@ def _json(store: Store, heads: Mapping[str, Any], path: Path, on_run: OnRun) -> 
 
 
 def _csv(store: Store, heads: Mapping[str, Any], path: Path, on_run: OnRun) -> None:
-    from pyarrow import csv
+    """By Python's own writer: pyarrow's leaves threads behind that now and then abort the process as it ends."""
+    import csv
 
-    writer: Any = csv.CSVWriter  # type: ignore[attr-defined]  # pyarrow's own, unseen by type checkers
-    _table(store, heads, on_run, lambda schema: writer(str(path), schema), plain_text=True)
+    keys = _keys(heads)
+    with open(path, "w", encoding="utf8", newline="") as file:
+        out = csv.writer(file, lineterminator="\n")
+        out.writerow(["run", *keys, "step", "time", "name", "value"])
+        for place, run_id in enumerate(heads):
+            on_run(run_id)
+            named = [run_id, *("" if values[place] is None else text_of(values[place]) for values in keys.values())]
+            out.writerows([*named, *row] for row in segments.rows_of(segments.read(store, at(run_id, "metrics/"))))
 
 
 def _parquet(store: Store, heads: Mapping[str, Any], path: Path, on_run: OnRun) -> None:
+    """A row group a run."""
+    import pyarrow.lib as pa
     from pyarrow import parquet
 
-    _table(store, heads, on_run, lambda schema: parquet.ParquetWriter(str(path), schema, compression="zstd"), plain_text=False)
-
-
-def _table(store: Store, heads: Mapping[str, Any], on_run: OnRun, writer: Callable[[Any], Any], plain_text: bool) -> None:
-    """A table a run, one after another into the same file."""
-    import pyarrow.lib as pa
-
-    keys = _key_columns([head.get("spec", {}) for head in heads.values()])
-    words = pa.string() if plain_text else pa.dictionary(pa.int32(), pa.string())
+    keys = {name: _column(values) for name, values in _keys(heads).items()}
+    words = pa.dictionary(pa.int32(), pa.string())
     kinds = [("run", words), *((name, column.type) for name, column in keys.items())]
     schema = pa.schema([*kinds, ("step", pa.int64()), ("time", pa.float64()), ("name", words), ("value", pa.float64())])
-    with writer(schema) as out:
+    with parquet.ParquetWriter(str(path), schema, compression="zstd") as out:
         for place, run_id in enumerate(heads):
             on_run(run_id)
             points = segments.read(store, at(run_id, "metrics/"))
             same = np.zeros(len(points.step), np.int32)
-            names = pa.DictionaryArray.from_arrays(pa.array(points.name, pa.int32()), pa.array(points.names, pa.string()))
             runs = pa.DictionaryArray.from_arrays(pa.array(same), pa.array([run_id], pa.string()))
+            names = pa.DictionaryArray.from_arrays(pa.array(points.name, pa.int32()), pa.array(points.names, pa.string()))
             columns = [column.take(pa.array(same + place)) for column in keys.values()]
-            texts = [column.cast(words) if plain_text else column for column in (runs, names)]
-            out.write_table(pa.table([texts[0], *columns, points.step, points.time, texts[1], points.value], schema=schema))
+            out.write_table(pa.table([runs, *columns, points.step, points.time, names, points.value], schema=schema))
 
 
-def _key_columns(specs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """column -> a value a run: numbers where all are, else text."""
+def _keys(heads: Mapping[str, Any]) -> dict[str, list[Any]]:
+    """column -> a value a run, of the keys that tell the runs apart."""
+    specs = [head.get("spec", {}) for head in heads.values()]
+    named = dict.fromkeys([*ALWAYS, *differing(specs)])
+    return {f"spec.{key}" if key in OWN else key: [spec.get(key) for spec in specs] for key in named}
+
+
+def _column(values: Sequence[Any]) -> Any:
+    """Numbers where all are, else text."""
     import pyarrow.lib as pa
 
-    columns = {}
-    for key in dict.fromkeys([*ALWAYS, *differing(specs)]):
-        values = [spec.get(key) for spec in specs]
-        try:
-            column = pa.array(values)
-            simple = not isinstance(column.type, pa.ListType | pa.StructType)
-        except pa.ArrowInvalid:  # of several kinds
-            simple = False
-        if not simple:
-            column = pa.array([None if value is None else text_of(value) for value in values], pa.string())
-        columns[f"spec.{key}" if key in OWN else key] = column
-    return columns
+    try:
+        column = pa.array(values)
+        if not isinstance(column.type, pa.ListType | pa.StructType) and column.type != pa.null():
+            return column
+    except (pa.ArrowInvalid, OverflowError):  # of several kinds
+        pass
+    return pa.array([None if value is None else text_of(value) for value in values], pa.string())
 
 
 WRITERS: dict[str, Callable[[Store, Mapping[str, Any], Path, OnRun], None]] = {

@@ -52,7 +52,7 @@ def find_runs(store: Store, texts: Sequence[str] = (), where: str | None = None,
         if not named:
             raise ValueError("which runs? name them, or say --where FILTER, as in --where 'algo = ppo and tag:old'")
         return list(dict.fromkeys(named))
-    found, hint = rows.select(store, where, archived=bool(named))
+    found, _, hint = rows.select(store, where, archived=bool(named))
     ids = [str(row["run"]) for row in found if not named or row["run"] in named]
     if not ids:
         raise ValueError(f"no run of {'those' if named else f'the store {store.url}'} meets {where}{f': {hint}' if hint else ''}")
@@ -77,8 +77,6 @@ def _newest(store: Store, ids: Sequence[str], deleted: bool) -> str | None:
 
 def is_deleted(store: Store, run_id: str) -> bool:
     return marks.read(store, run_id).deleted is not None
-
-
 
 
 def _kept(store: Store, found: list[str], deleted: bool) -> list[str]:

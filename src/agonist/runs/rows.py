@@ -63,22 +63,36 @@ def differing(specs: Sequence[Mapping[str, Any]]) -> list[str]:
 
 class Selection(NamedTuple):
     rows: list[Row]
+    total: int  # before the limit
     hint: str  # about a field of the filter that no run has; empty where there is none
 
 
-def select(store: Store, where: str | None = None, order: str | None = None, archived: bool = False) -> Selection:
-    """The runs of a store as rows, oldest first, or by a field; archived ones if asked for, by `archived` or in the filter itself."""
+def select(store: Store, where: str | None = None, order: str | None = None, limit: int | None = None, archived: bool = False) -> Selection:
+    """The runs of a store as rows, oldest first, of which a limit leaves the newest; or by a field, of which it leaves the first.
+
+    Archived ones are among them if asked for, by `archived` or by the filter itself.
+    """
     node = parse(where) if where is not None else None
     asked = fields_of(node) if node else set[str]()
-    test = tester(node) if node else None
-    every = sort(map(row_of, folder.list_runs(store)), "created")  # ids of one second are in no order
-    archived = archived or "archived" in asked
-    found = [row for row in every if (archived or not row["archived"]) and (test is None or test(row))]
+    every = sorted(folder.list_runs(store), key=lambda summary: str(summary.get("created")))  # ids of one second are in no order
+    if not (archived or "archived" in asked):
+        every = [summary for summary in every if not (summary.get("marks") or {}).get("archived")]
+    if node is None and order is None:
+        return Selection([row_of(summary) for summary in (every[-limit:] if limit else every)], len(every), "")
+    rows = [row_of(summary) for summary in every]
+    test = tester(node) if node else lambda row: True
+    found = [row for row in rows if test(row)]
     if order:
-        known_field(order.removeprefix("-"), every)
+        known_field(order.removeprefix("-"), rows)
         found = sort(found, order)
-    strange = sorted(name for name in asked - {AGE} if not any(name in row for row in every)) if not found else []
-    return Selection(found, f"no run has a field {strange[0]!r}{nearest(strange[0], fields(every))}" if strange and every else "")
+    shown = found if limit is None else found[:limit] if order else found[-limit:]
+    return Selection(shown, len(found), "" if found else _hint(asked, rows))
+
+
+def _hint(asked: Iterable[str], rows: Sequence[Row]) -> str:
+    known = fields(rows)
+    strange = sorted(name for name in asked if name not in known)
+    return f"no run has a field {strange[0]!r}{nearest(strange[0], known)}" if strange and rows else ""
 
 
 def fields(rows: Iterable[Row]) -> set[str]:

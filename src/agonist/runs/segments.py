@@ -68,8 +68,16 @@ def encode(points: Points) -> bytes:
     import pyarrow.lib as pa  # `pyarrow` exports the same names, unseen by type checkers
     import pyarrow.parquet as pq
 
-    names = pa.DictionaryArray.from_arrays(pa.array(points.name, pa.int32()), pa.array(points.names, pa.string()))
-    table = pa.table({"step": points.step, "time": points.time, "name": names, "value": points.value})
+    def column(values: Array, kind: Any) -> Any:
+        """Not by `pa.array`, which imports pandas where there is one: most of a second, to see that this is no Series."""
+        return pa.Array.from_buffers(kind, len(values), [None, pa.py_buffer(np.ascontiguousarray(values))])
+
+    texts = [name.encode() for name in points.names]
+    ends = np.cumsum([0, *map(len, texts)], dtype=np.int32)
+    known = pa.StringArray.from_buffers(len(texts), pa.py_buffer(ends), pa.py_buffer(b"".join(texts)))
+    names = pa.DictionaryArray.from_arrays(column(points.name, pa.int32()), known)
+    numbers = {"time": column(points.time, pa.float64()), "name": names, "value": column(points.value, pa.float64())}
+    table = pa.table({"step": column(points.step, pa.int64()), **numbers})
     out = BytesIO()
     pq.write_table(table, out, compression="zstd", use_dictionary=["name", "step"], write_page_checksum=True)
     return out.getvalue()
@@ -80,15 +88,23 @@ def decode(data: bytes, what: str) -> Points:
     import pyarrow.parquet as pq
 
     try:
-        table = pq.read_table(BytesIO(data), columns=["step", "time", "name", "value"], page_checksum_verification=True)
+        file = pq.ParquetFile(BytesIO(data), page_checksum_verification=True)
+        table = file.read(columns=["step", "time", "name", "value"])
         name = table["name"].combine_chunks()
         name = name if isinstance(name.type, pa.DictionaryType) else name.dictionary_encode()
-        step, time, value = (np.array(table[column]) for column in ("step", "time", "value"))
-        return Points(
-            step.astype(np.int64), time, np.array(name.indices, np.int32), value, tuple(name.dictionary.cast(pa.string()).to_pylist())
-        )
+        kinds = {"step": pa.int64(), "time": pa.float64(), "value": pa.float64()}
+        step, time, value = (_numbers(table[column].combine_chunks(), kind) for column, kind in kinds.items())
+        return Points(step, time, _numbers(name.indices, pa.int32()), value, tuple(name.dictionary.cast(pa.string()).to_pylist()))
     except (pa.ArrowException, OSError, LookupError, TypeError, ValueError) as error:
         raise Damaged(f"{what} is damaged ({str(error).splitlines()[0]})") from None
+
+
+def _numbers(column: Any, kind: Any) -> Array:
+    """A column without holes as numpy has it; pyarrow's own way imports pandas where there is one."""
+    if column.null_count:
+        raise ValueError("it has holes")
+    column = column.cast(kind)
+    return np.frombuffer(column.buffers()[1], kind.to_pandas_dtype())[column.offset : column.offset + len(column)].copy()
 
 
 def encode_row(row: Row) -> str:

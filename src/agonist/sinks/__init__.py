@@ -6,6 +6,21 @@ entry-point group `agonist.sinks`; ours come through the same door as a plugin's
 
 from agonist.sinks.config import LogConfig, chosen
 from agonist.sinks.lanes import GROUP, Sinks, card, check, open_sinks
-from agonist.sinks.records import Beginning, Card, Ending, Evaluation, Sink
+from agonist.sinks.records import Beginning, Card, Ending, Evaluation, Past, Point, Sink
 
-__all__ = ["GROUP", "Beginning", "Card", "Ending", "Evaluation", "LogConfig", "Sink", "Sinks", "card", "check", "chosen", "open_sinks"]
+__all__ = [
+    "GROUP",
+    "Beginning",
+    "Card",
+    "Ending",
+    "Evaluation",
+    "LogConfig",
+    "Past",
+    "Point",
+    "Sink",
+    "Sinks",
+    "card",
+    "check",
+    "chosen",
+    "open_sinks",
+]

@@ -68,7 +68,7 @@ def open_apart(path: str, beginning: Beginning, config: LogConfig) -> Sink:
     def metrics(step: int, moment: float, values: Mapping[str, float]) -> None:
         send("metrics", step, moment, dict(values))
 
-    send(path, plain(beginning._replace(log=None)._asdict(), nan="null"), asdict(config))
+    send(path, plain(beginning._replace(log=None, past=None)._asdict(), nan="null"), asdict(config))
     return Sink(metrics, lambda found: send("evaluation", found._asdict()), lambda: send("flush"), close, lambda: kill(child))
 
 

@@ -11,17 +11,12 @@ from __future__ import annotations
 
 import math
 import struct
-from collections.abc import Iterator, Mapping
-from typing import NamedTuple
+from collections.abc import Iterator
+
+from agonist.sinks.records import Point
 
 VERSION = b"brain.Event:2"
 LARGEST = 64 << 20  # bytes of one message that is still read
-
-
-class Event(NamedTuple):
-    time: float
-    step: int
-    values: Mapping[str, float]
 
 
 class NoEvents(ValueError):
@@ -75,10 +70,10 @@ def head(time: float) -> bytes:
     return frame(b"\x09" + struct.pack("<d", time) + _bytes(3, VERSION))
 
 
-def scalars(event: Event) -> bytes:
+def scalars(point: Point) -> bytes:
     """All of a step's values as one record."""
-    values = [_bytes(1, _bytes(1, name.encode()) + b"\x15" + _float(value)) for name, value in event.values.items()]
-    return frame(b"\x09" + struct.pack("<d", event.time) + b"\x10" + _varint(event.step) + _bytes(5, b"".join(values)))
+    values = [_bytes(1, _bytes(1, name.encode()) + b"\x15" + _float(value)) for name, value in point.values.items()]
+    return frame(b"\x09" + struct.pack("<d", point.time) + b"\x10" + _varint(point.step) + _bytes(5, b"".join(values)))
 
 
 def _float(value: float) -> bytes:
@@ -92,16 +87,16 @@ def _float(value: float) -> bytes:
 # and back
 
 
-def read(data: bytes) -> Iterator[Event]:
-    """The events with scalars. A record that is cut off (its writer was killed) ends the file; one that is altered raises."""
+def read(data: bytes) -> Iterator[Point]:
+    """The points. A record that is cut off (its writer was killed) ends the file; one that is altered raises."""
     first = True
     for message in _frames(data):
-        event = _event(message)
-        if first and event is None:
+        point = _point(message)
+        if first and point is None:
             raise NoEvents("it does not begin as TensorBoard's event files do")
         first = False
-        if event and event.values:
-            yield event
+        if point and point.values:
+            yield point
 
 
 def _frames(data: bytes) -> Iterator[bytes]:
@@ -121,7 +116,7 @@ def _frames(data: bytes) -> Iterator[bytes]:
         at = end + 4
 
 
-def _event(message: bytes) -> Event | None:
+def _point(message: bytes) -> Point | None:
     """None where it is none."""
     time, step, values = 0.0, 0, {}
     try:
@@ -134,7 +129,7 @@ def _event(message: bytes) -> Event | None:
                 values = dict(_values(value))
     except (ValueError, IndexError, struct.error):
         return None
-    return Event(time, step, values)
+    return Point(step, time, values)
 
 
 def _values(summary: bytes) -> Iterator[tuple[str, float]]:

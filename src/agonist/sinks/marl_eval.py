@@ -12,13 +12,13 @@ Many runs share one `metrics.json`: each owns its seed's part and merges it, und
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 from agonist.sinks.config import LogConfig
 from agonist.sinks.paths import locked, write_whole
-from agonist.sinks.records import Beginning, Ending, Evaluation, Sink, SinkError
+from agonist.sinks.records import Beginning, Ending, Evaluation, Past, Sink, SinkError
 
 FILE = "metrics.json"
 ABSOLUTE = "absolute_metrics"
@@ -40,19 +40,18 @@ def address(beginning: Beginning) -> tuple[str, str, str, str]:
 
 def open_json(beginning: Beginning, config: LogConfig) -> Sink:
     path, place = Path(config.base_exp_path) / FILE, address(beginning)
-    began = beginning.time - beginning.seconds
-    run = before(part_of(read(path), place), beginning.step) if beginning.step else {}
+    run: Run = {}
     newest = {"steps_per_second": 0.0}
 
     def metrics(step: int, moment: float, values: Mapping[str, float]) -> None:
         newest.update({KNOWN[name]: value for name, value in values.items() if name in KNOWN and name != "eval/return"})
 
-    def evaluation(found: Evaluation) -> None:
-        key = ABSOLUTE if found.absolute else place_of(run, found.step)
+    def add(found: Evaluation, elapsed: float) -> None:
+        key = ABSOLUTE if found.absolute else f"{STEP}{sum(key != ABSOLUTE for key in run)}"
         count = {} if found.absolute else {"step_count": found.step}
         returns = found.returns[beginning.role or next(iter(found.returns))]
         listed = {name: [value] for name, value in newest.items()}
-        run[key] = {**count, "elapsed_time": found.time - began, **listed, "mean_episode_return": list(returns)}
+        run[key] = {**count, "elapsed_time": elapsed, **listed, "mean_episode_return": list(returns)}
 
     def write(patience: float) -> bool:
         with locked(path, patience) as got:
@@ -64,27 +63,31 @@ def open_json(beginning: Beginning, config: LogConfig) -> Sink:
         if not write(LAST_PATIENCE):
             raise SinkError(f"{path} was locked by others for {LAST_PATIENCE:.0f} s")
 
-    return Sink(metrics, evaluation, lambda: write(PATIENCE), close)
+    if beginning.past:
+        retell(beginning.past(), elapsed_in(part_of(read(path), place)), beginning.seconds, metrics, add)
+    began = beginning.time - beginning.seconds
+    return Sink(metrics, lambda found: add(found, found.time - began), lambda: write(PATIENCE), close)
 
 
-def place_of(run: Run, step: int) -> str:
-    """The step_<k> of that step count: the one that is there, else the next."""
-    for key, values in run.items():
-        if key != ABSOLUTE and values.get("step_count") == step:
-            return key
-    return f"{STEP}{sum(key != ABSOLUTE for key in run)}"
+def retell(
+    past: Past, known: Mapping[int, float], seconds: float, metrics: Callable[..., None], add: Callable[[Evaluation, float], None]
+) -> None:
+    """What a run that goes on measured before. Its evaluations' elapsed times are those `known`, else reckoned back from its `seconds`."""
+    end = past.points[-1].time if past.points else 0.0
+    waiting = list(reversed(past.points))
+    last = 0.0
+    for found in past.evaluations:
+        while waiting and waiting[-1].step <= found.step:
+            metrics(*waiting.pop())
+        last = max(last, known.get(found.step, seconds - (end - found.time)))
+        add(found, last)
 
 
-def before(run: Any, step: int) -> Run:
-    """What stays of a run that goes on from `step`, counted anew."""
-    counts = [values for key, values in run.items() if key != ABSOLUTE and isinstance(values, Mapping)] if isinstance(run, Mapping) else []
-    kept = sorted((values for values in counts if _count(values) <= step), key=_count)
-    return {f"{STEP}{k}": dict(values) for k, values in enumerate(kept)}
-
-
-def _count(values: Mapping[str, Any]) -> float:
-    count = values.get("step_count")
-    return count if isinstance(count, int | float) else float("inf")
+def elapsed_in(run: Any) -> dict[int, float]:
+    """step count -> elapsed time, as far as a run's part of the file tells it."""
+    steps = run.values() if isinstance(run, Mapping) else ()
+    pairs = [(step.get("step_count"), step.get("elapsed_time")) for step in steps if isinstance(step, Mapping)]
+    return {count: float(elapsed) for count, elapsed in pairs if isinstance(count, int) and isinstance(elapsed, int | float)}
 
 
 def part_of(tree: Any, place: tuple[str, ...]) -> Any:

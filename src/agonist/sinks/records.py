@@ -11,20 +11,12 @@ from agonist.checkpoints import PolicyContent
 from agonist.sinks.config import LogConfig
 
 
-class Beginning(NamedTuple):
-    """The run that begins, or goes on."""
+class Point(NamedTuple):
+    """What was measured at one moment."""
 
-    run: str  # its id
-    spec: Mapping[str, Any]  # flat keys
-    store: str = ""  # URL
-    folder: str = ""  # of the run in the store
-    step: int = 0  # at which it is taken up: what a sink's file holds of later steps is rolled back
-    title: str = ""  # for people
-    label: str = ""  # what sets it apart within its sweep, the seed left out, such as lr=0.001
-    role: str = ""  # whose return is eval/return; else the first that an evaluation names
-    seconds: float = 0.0  # spent on it by earlier processes
-    time: float = 0.0  # unix seconds of now: `open_sinks` says it
-    log: Callable[[str], None] | None = None  # into the run's own log; called from the training thread alone
+    step: int
+    time: float  # unix seconds
+    values: Mapping[str, float]
 
 
 class Evaluation(NamedTuple):
@@ -41,15 +33,29 @@ class Evaluation(NamedTuple):
         if not self.absolute:
             return {}
         alone = len(self.returns) == 1
-        return {f"{ABSOLUTE}return{'' if alone else f'/{role}'}": fmean(values) for role, values in self.returns.items() if values}
+        return {"absolute/return" if alone else f"absolute/return/{role}": fmean(values) for role, values in self.returns.items() if values}
 
 
-ABSOLUTE = "absolute/"  # how the points of an absolute metric begin
+class Past(NamedTuple):
+    points: Sequence[Point] = ()
+    evaluations: Sequence[Evaluation] = ()
 
 
-def kept(step: int, values: Mapping[str, float], beginning: Beginning) -> dict[str, float]:
-    """What stays of the points of a step when their run goes on: nothing of later steps, and no absolute metric, which ended it."""
-    return {name: value for name, value in values.items() if step <= beginning.step and not name.startswith(ABSOLUTE)}
+class Beginning(NamedTuple):
+    """The run that begins, or goes on."""
+
+    run: str  # its id
+    spec: Mapping[str, Any]  # flat keys
+    store: str = ""  # URL
+    folder: str = ""  # of the run in the store
+    step: int = 0  # at which it is taken up
+    title: str = ""  # for people
+    label: str = ""  # what sets it apart within its sweep, the seed left out, such as lr=0.001
+    role: str = ""  # whose return is eval/return; else the first that an evaluation names
+    seconds: float = 0.0  # spent on it by earlier processes
+    time: float = 0.0  # unix seconds of now: `open_sinks` says it
+    past: Callable[[], Past] | None = None  # what it measured up to that step, where it goes on; the sinks that own a file write it anew
+    log: Callable[[str], None] | None = None  # into the run's own log; called from the training thread alone
 
 
 class Ending(NamedTuple):

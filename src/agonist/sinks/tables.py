@@ -1,7 +1,7 @@
 """A run's metrics as one table that everything opens: a row a step, a column a metric, empty where it was not measured.
 
 BASE/csv/RUN.csv grows row by row and is written anew where a metric comes up for the first time; BASE/parquet/RUN.parquet is written
-whole each time. Both begin with `step` and `time` (unix seconds). A run that goes on drops the rows of later steps first.
+whole each time. Both begin with `step` and `time` (unix seconds). A run that goes on writes both anew from what it measured.
 """
 
 from __future__ import annotations
@@ -10,42 +10,38 @@ import csv
 import io
 import math
 from array import array
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from agonist.sinks.config import LogConfig
 from agonist.sinks.paths import part, write_whole
-from agonist.sinks.records import Beginning, Ending, Evaluation, Sink, kept
+from agonist.sinks.records import Beginning, Ending, Evaluation, Point, Sink
 
 HEAD = ("step", "time")
-
-
-class Row(NamedTuple):
-    step: int
-    time: float
-    values: Mapping[str, float]
 
 
 class Rows:
     """Points told one call after another -> whole rows: a row is whole when the next step begins."""
 
-    def __init__(self) -> None:
-        self._open: Row | None = None
-        self.whole: list[Row] = []
+    def __init__(self, beginning: Beginning) -> None:
+        self._open: Point | None = None
+        self.whole: list[Point] = []
+        for point in beginning.past().points if beginning.past else ():
+            self.add(*point)
 
     def add(self, step: int, moment: float, values: Mapping[str, float]) -> None:
         if self._open and self._open.step == step:
-            self._open = Row(step, self._open.time, {**self._open.values, **values})
+            self._open = Point(step, self._open.time, {**self._open.values, **values})
             return
         self.end()
-        self._open = Row(step, moment, dict(values))
+        self._open = Point(step, moment, dict(values))
 
     def end(self) -> None:
         self.whole += [self._open] if self._open else []
         self._open = None
 
-    def take(self) -> list[Row]:
+    def take(self) -> list[Point]:
         taken, self.whole = self.whole, []
         return taken
 
@@ -62,59 +58,41 @@ def _sink(rows: Rows, write: Any) -> Sink:
     return Sink(rows.add, evaluation, write, close)
 
 
-def _left(rows: Iterable[Row], beginning: Beginning) -> list[Row]:
-    """What stays of the table of a run that goes on."""
-    cut = (row._replace(values=kept(row.step, row.values, beginning)) for row in rows)
-    return [row for row in cut if row.values]
-
-
 def open_csv(beginning: Beginning, config: LogConfig) -> Sink:
     path = Path(config.base_exp_path) / "csv" / f"{part(beginning.run)}.csv"
-    rows = Rows()
-    rows.whole = _left(read_csv(path), beginning) if path.exists() else []
-    names: list[str] = []
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.unlink(missing_ok=True) if not rows.whole else None
+    rows, names, began = Rows(beginning), list[str](), False
 
     def write() -> None:
+        nonlocal began
         new = rows.take()
-        fresh = dict.fromkeys(name for row in new for name in row.values if name not in names)
-        if fresh or not path.exists():
-            old = list(read_csv(path)) if names else []
+        fresh = list(dict.fromkeys(name for row in new for name in row.values if name not in names))
+        if fresh or not began:
+            body = path.read_bytes()[len(_line([*HEAD, *names])) :] if began else b""
             names.extend(fresh)
-            write_whole(path, _lines([HEAD + tuple(names)]) + _lines(_cells(row, names) for row in [*old, *new]))
+            old = b"".join(line + b"," * len(fresh) + b"\n" for line in body.splitlines())
+            write_whole(path, _line([*HEAD, *names]) + old + b"".join(_line(_cells(row, names)) for row in new))
+            began = True
         elif new:
             with open(path, "ab") as file:
-                file.write(_lines(_cells(row, names) for row in new))
+                file.writelines(_line(_cells(row, names)) for row in new)
 
     return _sink(rows, write)
 
 
-def _cells(row: Row, names: Iterable[str]) -> list[Any]:
+def _cells(row: Point, names: Iterable[str]) -> list[Any]:
     return [row.step, repr(row.time), *(repr(row.values[name]) if name in row.values else "" for name in names)]
 
 
-def _lines(rows: Iterable[Iterable[Any]]) -> bytes:
+def _line(cells: Iterable[Any]) -> bytes:
     out = io.StringIO(newline="")
-    csv.writer(out, lineterminator="\n").writerows(rows)
+    csv.writer(out, lineterminator="\n").writerow(cells)
     return out.getvalue().encode()
-
-
-def read_csv(path: Path) -> Iterator[Row]:
-    """The rows of a file of ours; a last one that a killed writer left half is passed over."""
-    text = path.read_text(encoding="utf8")
-    lines = csv.reader(io.StringIO(text[: text.rfind("\n") + 1], newline=""))
-    names = next(lines, [])[len(HEAD) :]
-    for step, moment, *cells in lines:
-        yield Row(int(step), float(moment), {name: float(cell) for name, cell in zip(names, cells, strict=True) if cell})
 
 
 def open_parquet(beginning: Beginning, config: LogConfig) -> Sink:
     path = Path(config.base_exp_path) / "parquet" / f"{part(beginning.run)}.parquet"
-    rows = Rows()
+    rows = Rows(beginning)
     columns: dict[str, array[Any]] = {"step": array("q"), "time": array("d")}
-    if path.exists():
-        _extend(columns, _left(read_parquet(path), beginning))
 
     def write() -> None:
         _extend(columns, rows.take())
@@ -123,7 +101,7 @@ def open_parquet(beginning: Beginning, config: LogConfig) -> Sink:
     return _sink(rows, write)
 
 
-def _extend(columns: dict[str, array[Any]], rows: Iterable[Row]) -> None:
+def _extend(columns: dict[str, array[Any]], rows: Iterable[Point]) -> None:
     for row in rows:
         before = len(columns["step"])
         for name in row.values:
@@ -141,11 +119,3 @@ def encode_parquet(columns: Mapping[str, array[Any]]) -> bytes:
     out = io.BytesIO()
     pq.write_table(pa.Table.from_arrays(arrays, names=list(columns)), out, compression="zstd")
     return out.getvalue()
-
-
-def read_parquet(path: Path) -> Iterator[Row]:
-    import pyarrow.parquet as pq
-
-    for row in pq.read_table(path).to_pylist():
-        values = {name: value for name, value in row.items() if name not in HEAD and value is not None}
-        yield Row(row["step"], row["time"], values)

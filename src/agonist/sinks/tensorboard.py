@@ -1,6 +1,6 @@
 """TensorBoard's event files in BASE/tensorboard/RUN: `tensorboard --logdir BASE/tensorboard` shows the runs side by side.
 
-A run that goes on writes a file more; what its earlier files hold of later steps is taken out of them.
+A run that goes on writes a new file, which begins with all that it measured before, and removes the earlier ones.
 """
 
 from __future__ import annotations
@@ -13,22 +13,26 @@ from pathlib import Path
 
 from agonist.sinks import events
 from agonist.sinks.config import LogConfig
-from agonist.sinks.paths import part, write_whole
-from agonist.sinks.records import Beginning, Ending, Evaluation, Sink, kept
+from agonist.sinks.paths import part
+from agonist.sinks.records import Beginning, Ending, Evaluation, Point, Sink
 
 
 def open_tensorboard(beginning: Beginning, config: LogConfig) -> Sink:
     folder = Path(config.base_exp_path) / "tensorboard" / part(beginning.run)
     folder.mkdir(parents=True, exist_ok=True)
-    for earlier in folder.glob("events.out.tfevents.*"):
-        roll_back(earlier, beginning)
+    before = beginning.past().points if beginning.past else ()
+    earlier = list(folder.glob("events.out.tfevents.*"))
     now = time.time()
     name = f"events.out.tfevents.{int(now)}.{part(platform.node() or 'host')}.{os.getpid()}.{time.monotonic_ns() % 10**9}"
     file = open(folder / name, "xb")  # noqa: SIM115  it is closed with the sink
     file.write(events.head(now))
+    file.writelines(events.scalars(point) for point in before)
+    file.flush()
+    for path in earlier:
+        path.unlink()
 
     def metrics(step: int, moment: float, values: Mapping[str, float]) -> None:
-        file.write(events.scalars(events.Event(moment, step, values)))
+        file.write(events.scalars(Point(step, moment, values)))
 
     def evaluation(found: Evaluation) -> None:
         if means := found.means():
@@ -38,13 +42,3 @@ def open_tensorboard(beginning: Beginning, config: LogConfig) -> Sink:
         file.close()
 
     return Sink(metrics, evaluation, file.flush, close)
-
-
-def roll_back(path: Path, beginning: Beginning) -> None:
-    """Leave what stays of the run that goes on; what a killed writer left half goes too."""
-    found = [event._replace(values=kept(event.step, event.values, beginning)) for event in events.read(path.read_bytes())]
-    left = [event for event in found if event.values]
-    if left:
-        write_whole(path, events.head(left[0].time) + b"".join(map(events.scalars, left)))
-    else:
-        path.unlink()

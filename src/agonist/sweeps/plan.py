@@ -108,10 +108,8 @@ def complete(
     if len(points) * seeds > MOST:
         raise ValueError(f"that makes {len(points) * seeds:,} runs; a sweep has at most {MOST:,}")
     seed = specs.whole(given.get("seed", 0), "seed")
-    resolved = [specs.resolve({**given, **more, **point}) for point, more in points]
-    points = [
-        ({key: spec.flat().get(key, point[key]) for key in point}, more) for (point, more), spec in zip(points, resolved, strict=True)
-    ]
+    resolved = [specs.resolve({**given, **point, **more}) for point, more in points]
+    points = [(_settled(point, more, spec.flat()), more) for (point, more), spec in zip(points, resolved, strict=True)]
     labels = [label_of(point) for point, _ in points]
     for label in labels:
         if labels.count(label) > 1:

@@ -221,7 +221,7 @@ def stopping() -> Iterator[Callable[[], bool]]:
         asked.append(number)
         print("agonist: stopping after this chunk; Ctrl-C again stops at once", file=sys.stderr)
 
-    if hosts.member():  # asked on any host, it is asked of all
+    if hosts.me():  # asked on any host, it is asked of all
         yield hosts.stopping
         return
     if threading.current_thread() is not threading.main_thread():

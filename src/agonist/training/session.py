@@ -9,6 +9,7 @@ import math
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from functools import partial
 from typing import Any, NamedTuple, NoReturn
 
 import jax
@@ -26,7 +27,8 @@ from agonist.runs.writer import RunWriter
 from agonist.sinks import Beginning, Sinks, open_sinks
 from agonist.specs import Spec
 from agonist.stats.intervals import mean_interval
-from agonist.trees import flatten, unflatten
+from agonist.training.past import past
+from agonist.trees import fetched, flatten, unflatten
 
 
 class Progress(NamedTuple):
@@ -113,7 +115,8 @@ class Session:
 
     def start(self, state: TrainState, fresh: bool) -> Start:
         """What the program needs to train it to its end. `fresh`: not from a checkpoint, not even that of step 0."""
-        self.sinks = open_sinks(self.spec.log, self.beginning())
+        behind = None if fresh else partial(past, self.out.store, self.out.id, self.step)
+        self.sinks = open_sinks(self.spec.log, self.beginning()._replace(past=behind))
         return Start(state, self.seed, self.total // self.steps, fresh)
 
     def beginning(self) -> Beginning:
@@ -191,6 +194,7 @@ class Session:
         for i in range(updates):
             step = (report.update - updates + i + 1) * self.steps
             self.tell(step, {name: float(values[i]) for name, values in report.metrics.items()})
+        report = report._replace(state=fetched(report.state))
         self.check(report)
         found = {} if report.evaluation is None else self.score(report.evaluation)
         self.tell(self.step, found | self.speed(arrived))

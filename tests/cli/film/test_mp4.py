@@ -16,7 +16,7 @@ from agonist.cli.film import mp4
 def ffmpeg():
     if not shutil.which("ffmpeg") or not shutil.which("ffprobe"):
         why = "needs ffmpeg and ffprobe: apt-get install ffmpeg"
-        pytest.fail(why) if os.environ.get("AGONIST_REQUIRE") == "all" else pytest.skip(why)
+        pytest.fail(why, pytrace=False) if os.environ.get("AGONIST_REQUIRE") == "all" else pytest.skip(why)
 
 
 @pytest.fixture

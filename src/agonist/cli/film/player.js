@@ -66,9 +66,10 @@ function show(number) {
 
 function say(value) {
   const size = Math.abs(value);
+  if (value === null) return "-";
   if (size === 0) return "0";
   if (size < 0.001 || size >= 1e6) return value.toExponential(1);
-  return value.toFixed(Number.isInteger(value) && size >= 10 ? 0 : size < 10 ? 3 : 1);
+  return value.toFixed(size < 10 ? 3 : size < 1000 ? 1 : 0);
 }
 
 function action(agent, step) {

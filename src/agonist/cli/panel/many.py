@@ -131,7 +131,7 @@ class Notes:
     def groups(self) -> Mapping[str, Sequence[One]]:
         """Runs that differ by their seed alone, the best group first."""
         out: dict[str, list[One]] = {}
-        for run in self.ones.values():
+        for run in sorted(self.ones.values(), key=lambda run: (len(run.name), run.name)):  # seed 2 before seed 10
             out.setdefault(run.group, []).append(run)
         return dict(sorted(out.items(), key=lambda item: -_mean(item[1])))
 
