@@ -140,3 +140,11 @@ def test_what_does_not_fit_the_environment_is_said(keys, sentence):
 def test_contents_are_what_find_gives():
     assert isinstance(content_of(GUIDE, 1), PolicyContent)
     assert content_of(GUIDE, 1).name == content_of(GUIDE, 1).name != content_of(GUIDE, 2).name
+
+
+def test_an_environment_of_the_host_is_stepped_from_one_host(monkeypatch):
+    pytest.importorskip("gymnasium")
+    spec = specs.resolve({"algo": "ppo", "env": "gymnasium:CartPole-v1", "steps": 1000})
+    monkeypatch.setattr(assembly.jax, "process_count", lambda: 2)
+    with pytest.raises(ValueError, match="is stepped from one host: several train compiled environments only"):
+        assembly.assemble(spec, None)

@@ -46,6 +46,19 @@ def test_a_device_a_shard_where_there_are_cores(bare, shards, cores, count, one_
     assert ("--xla_cpu_multi_thread_eigen=false" in flags) == one_thread
 
 
+@pytest.mark.parametrize(
+    ("shards", "wanted", "hosts", "count"), [(4, 3, 1, 3), (4, 1, 1, None), (4, None, 2, 2), (2, None, 2, 1), (2, 2, 2, 2), (1, None, 4, 1)]
+)
+def test_as_many_as_are_asked_for_and_shared_out_among_hosts(bare, shards, wanted, hosts, count):
+    """A process that is one of several says how many it has also where that is one: on a CPU each would have as many as it likes."""
+    bare.setattr(devices, "_wanted", None)
+    devices.use(wanted)
+    assert devices.wanted() == wanted
+    devices.prepare(shards, hosts)
+    flags = os.environ.get("XLA_FLAGS", "")
+    assert (f"--xla_force_host_platform_device_count={count}" in flags) if count else not flags
+
+
 def test_what_the_user_has_set_stays(bare, tmp_path):
     bare.setenv("XLA_FLAGS", "--xla_force_host_platform_device_count=7 --xla_other=1")
     bare.setenv("JAX_COMPILATION_CACHE_DIR", "/theirs")

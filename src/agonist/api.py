@@ -178,7 +178,7 @@ def sweep(
     if resume is not None:
         if algo or env or keys or over:
             raise ValueError("a resumed sweep keeps its own keys: give nothing else")
-        sweep_id = resume.id if isinstance(resume, Sweep) else find_run(opened, resume)
+        sweep_id = sweeps.sweep_of(opened, resume.id if isinstance(resume, Sweep) else find_run(opened, resume))
         return Sweep(sweeps.go_on(opened, sweep_id, on_progress, jobs), opened)
     named = {key: value for key, value in (("algo", algo), ("env", env)) if value is not None}
     plan = sweeps.make_plan({**named, **keys}, over or {}, seeds, method, trials, eta)

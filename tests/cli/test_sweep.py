@@ -96,4 +96,4 @@ def test_what_is_wrong_is_said(agonist, tmp_path, words, sentence):
 def test_a_run_is_no_sweep(agonist, tiny, tmp_path):
     run = agonist("train", "ppo", "matrix:rps", *tiny, "--steps", 64, "--store", tmp_path, "--json").json["run"]
     said = agonist("sweep", "--resume", run, "--store", tmp_path)
-    assert (said.code, f"run {run} is of kind 'train' and no sweep" in said.err) == (2, True)
+    assert (said.code, f"run {run} is of kind 'train', no sweep and of none" in said.err) == (2, True)

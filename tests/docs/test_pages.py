@@ -33,7 +33,8 @@ SMALL = {"rollout": 16, "envs": 4, "hidden": [8], "eval_every": 1, "eval_episode
 SMALL_WORDS = [f"{key}={str(value).replace(' ', '')}" for key, value in SMALL.items()]
 SMALLER = {"--seeds": "2", "--episodes": "2", "--trials": "2"}  # options that make work, and what they become
 FILE = re.compile(r"# ([\w-]+\.(?:py|toml|json))\n")
-NOT_RUN = {"docs/how-to/resume.md": 1, "docs/performance.md": 3}  # page -> blocks that are not run: another machine; minutes
+# page -> blocks that are not run: other machines; minutes
+NOT_RUN = {"docs/how-to/devices-and-hosts.md": 1, "docs/how-to/resume.md": 1, "docs/performance.md": 3}
 
 
 class Block(NamedTuple):

@@ -39,7 +39,8 @@ def test_nobody_is_a_member_by_itself(monkeypatch):
 
 
 def test_it_knows_what_it_is_and_what_it_begins_is_none(tmp_path):
-    code = "hosts.note('a-run'); name = 'AGONIST_HOSTS_MEMBER'; print(tuple(hosts.me())[:5], hosts.begin() is me, name in os.environ); hosts.leave(5)"
+    code = "hosts.note('a-run'); name = 'AGONIST_HOSTS_MEMBER'; "
+    code += "print(tuple(hosts.me())[:5], hosts.begin() is me, name in os.environ); hosts.leave(5)"
     out, _, code = said(began(code, note=tmp_path / "note"))
     assert code == 5
     assert out == "(1, 2, '127.0.0.1:1', 4, 60.0) True False\n"

@@ -3,7 +3,7 @@ import pytest
 
 from agonist import runs
 from agonist.checkpoints import PolicyContent, write_policy
-from agonist.runs import writer
+from agonist.runs import marks, writer
 from agonist.runs.store import DirectoryStore
 
 IDS = ["20260101-000000-calm-heron", "20260101-000001-wise-otter", "20260202-000000-calm-otter"]
@@ -116,3 +116,36 @@ def test_several_policies_of_one_beginning_are_said(store):
         store.replace(f"runs/{IDS[2]}/checkpoints/c/policies/abcdef{i}0000000000000/spec.json", b"{}")
     with pytest.raises(ValueError, match="'abcdef' means 2 policies"):
         runs.find_policy(store, "abcdef")
+
+
+def test_of_runs_of_one_second_the_latest_is_the_one_begun_last(store):
+    moments = iter(["2026-03-01T00:00:00.100+00:00", "2026-03-01T00:00:00.900+00:00", "2026-03-01T00:00:00.500+00:00"])
+    for words in ("a-a", "b-b", "c-c"):
+        store.replace(f"runs/20260301-000000-{words}/run.json", b'{"created": "%s"}' % next(moments).encode())
+    assert runs.find_run(store, "latest") == "20260301-000000-b-b"
+
+
+def test_a_folder_that_is_no_run_is_not_the_latest(store):
+    store.replace("runs/20270101-000000-a-a/media/x.gif", b"")
+    assert runs.find_run(store, "latest") == IDS[2]
+
+
+def test_several_runs_by_name_and_by_filter(store):
+    assert runs.find_runs(store, [f"{IDS[1]},calm-heron", "latest", IDS[1]]) == [IDS[1], IDS[0], IDS[2]]
+    assert runs.find_runs(store, where="run >= 202601 and run < 202602") == IDS[:2]
+    assert runs.find_runs(store, ["calm-heron", "latest"], "run < 202602") == [IDS[0]]
+    marks.change(store, IDS[0], marks.archive())
+    assert runs.find_runs(store, where="kind = train") == IDS[1:]
+    assert runs.find_runs(store, ["calm-heron"], "kind = train") == [IDS[0]]
+    with pytest.raises(ValueError, match="which runs"):
+        runs.find_runs(store)
+    with pytest.raises(ValueError, match=r"no run of the store .* meets sed = 3: no run has a field 'sed'; did you mean seed"):
+        runs.find_runs(store, where="sed = 3")
+
+
+def test_policies_of_deleted_runs_are_not_found(store):
+    name = runs.find_policy(store, "wise-otter:prey").name
+    assert runs.find_policy(store, name).name == name
+    marks.change(store, IDS[1], marks.delete())
+    with pytest.raises(ValueError, match=name):
+        runs.find_policy(store, name)

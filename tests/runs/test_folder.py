@@ -119,3 +119,39 @@ def test_a_checkpoint_is_chosen_by_last_best_step_or_hash():
 def test_reading_runs_imports_neither_jax_nor_pyarrow():
     code = "import sys, agonist.runs; print(sorted({'jax', 'pyarrow', 'safetensors'} & set(sys.modules)))"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip() == "[]"
+
+
+def test_a_run_of_a_newer_version_is_listed_with_a_remark(tmp_path):
+    store = MemoryStore()
+    one, two = make(store, seed=1), make(store, seed=2)
+    head = json.loads(store.get(at(one.id, "run.json")))
+    store.replace(at(one.id, "run.json"), json.dumps(head | {"format": 3, "versions": {"agonist": "9.1.0"}}).encode())
+    store.replace(at(one.id, "summary.json"), b'{"format": 3, "id": "%s", "algo": "new", "spec": 7, "status": {}}' % one.id.encode())
+    listed = {run["id"]: run for run in runs.list_runs(store)}
+    assert listed[two.id]["status"] == "running"
+    assert (listed[one.id]["status"], listed[one.id]["algo"]) == ("newer", "new")
+    assert "has format 3" in listed[one.id]["problem"]
+    with pytest.raises(ValueError, match=r"written by Agonist 9\.1\.0 and has format 3.* pip install 'agonist>=9\.1\.0'"):
+        runs.read_run(store, one.id)
+    store.delete(at(one.id, "summary.json"))
+    assert next(run for run in runs.list_runs(store) if run["id"] == one.id)["status"] == "newer"
+
+
+@pytest.mark.parametrize("data", [b"", b"{", b"[1]", b"\xff", b"[" * 100_000, b'{"format": 1, "id": "another"}'])
+def test_a_damaged_summary_is_made_again_of_run_json(tmp_path, data):
+    store = MemoryStore()
+    run = make(store, algo="ppo", lr=0.5)
+    store.replace(at(run.id, "summary.json"), data)
+    (listed,) = runs.list_runs(store)
+    assert (listed["id"], listed["algo"], listed["spec"]["lr"], listed["steps"]) == (run.id, "ppo", 0.5, 0)
+
+
+def test_what_cannot_be_read_at_all_is_listed_as_damaged():
+    store = MemoryStore()
+    one, two = make(store), make(store)
+    store.replace(at(one.id, "summary.json"), b'{"format": 1, "id": "%s", "last": 3}' % one.id.encode())
+    for name in ("summary.json", "run.json"):
+        store.replace(at(two.id, name), b"not json")
+    listed = {run["id"]: run for run in runs.list_runs(store)}
+    assert [listed[run.id]["status"] for run in (one, two)] == ["damaged", "damaged"]
+    assert "should be mappings" in listed[one.id]["problem"]

@@ -68,6 +68,21 @@ def test_two_runs_of_one_second_have_two_ids(store, monkeypatch):
     assert len(runs.list_runs(store)) == 2
 
 
+def test_a_reserved_id_is_used_once(store):
+    assert runs.create(store, "train", {}, argv=[], run_id="20260101-000000-calm-heron").id == "20260101-000000-calm-heron"
+    with pytest.raises(ValueError, match="has a run 20260101-000000-calm-heron already"):
+        runs.create(store, "sweep", {}, argv=[], run_id="20260101-000000-calm-heron")
+    assert runs.read_run(store, "20260101-000000-calm-heron")["kind"] == "train"
+
+
+def test_the_summary_tells_the_whole_spec_and_the_parent(store, run):
+    for summary in (runs.list_runs(store)[0], runs.read_run(store, run.id)["summary"]):
+        assert (summary["spec"], summary["parent"]) == (SPEC, "p")
+    run.finish("interrupted")
+    again, _ = runs.open_for_resume(store, run.id)
+    assert again.summary["spec"] == SPEC
+
+
 def test_points_are_visible_with_the_heartbeat(store, run):
     run.metrics(5, {"loss/a": np.float32(0.5), "loss/b": float("-inf")}, time_s=123.0)
     assert runs.read_metrics(store, run.id) == {}

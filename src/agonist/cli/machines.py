@@ -50,9 +50,11 @@ class Machines(NamedTuple):
 def read(
     used: int | None, coordinator: str | None, count: str | None, host: int | None, wait: float, store: str | None, jobs: int | None
 ) -> Machines:
-    if jobs is not None and jobs > 1 and (used or count):
-        raise ValueError(f"--jobs {jobs} is for runs side by side, and {'--hosts' if count else '--devices'} for one run on all: give one")
     company = hosts.asked(coordinator, count, host)
+    if jobs is not None and jobs > 1 and (used or company):
+        raise ValueError(
+            f"--jobs {jobs} is for runs side by side, and {'--hosts' if company else '--devices'} for one run on all: give one"
+        )
     found = hosts.detected()
     if company is None and count is None and hosts.begin() is None and found and found.hosts > 1:
         says = f"{found.says} began {found.hosts} tasks, and each trains a run of its own; --hosts auto trains one run on all of them"

@@ -131,7 +131,7 @@ def age_of(stamp: str | None) -> str:
 
     try:
         return output.age(time.time() - seconds(stamp)) if stamp else "-"
-    except ValueError:  # a damaged summary's
+    except (ValueError, TypeError):  # a damaged summary's
         return "-"
 
 

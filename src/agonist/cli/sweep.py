@@ -148,9 +148,9 @@ def go_on(sweep: str, store: str | None, jobs: int | None, as_json: bool, refuse
     opened = open_store(store)
     run_id = find_run(opened, sweep)
     devices.prepare()
-    from agonist.sweeps import plan_in
+    from agonist.sweeps import plan_in, sweep_of
 
-    plan = plan_in(opened, run_id)
+    plan = plan_in(opened, run_id := sweep_of(opened, run_id))
     title = [plan.title] if plan.title else [str(plan.given[key]) for key in ("algo", "env") if key in plan.given]
     _carry_out(
         title, len(plan.trials), store, as_json, lambda api, told: api.sweep(resume=run_id, store=opened, jobs=jobs, on_progress=told)

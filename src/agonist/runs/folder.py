@@ -154,8 +154,11 @@ def _summary(store: Store, run_id: str, run: Mapping[str, Any] | None = None) ->
         return {**known, "status": "newer", "problem": f"run {run_id} {_newer(summary)}"}
     if not all(isinstance(summary.get(part, {}), dict) for part in ("last", "best", "final", "spec")):
         raise Damaged(f"{name} is damaged: its last, best, final and spec should be mappings")
-    if summary.get("status") == "running" and not is_alive(summary, seconds(summary.get("updated"))):
-        summary["status"] = "interrupted"
+    try:
+        if summary.get("status") == "running" and not is_alive(summary, seconds(summary.get("updated"))):
+            summary["status"] = "interrupted"
+    except (TypeError, ValueError) as error:
+        raise Damaged(f"{name} is damaged: {error}") from None
     return summary
 
 

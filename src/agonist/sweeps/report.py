@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -42,11 +43,20 @@ def report(store: Store, sweep: str) -> dict[str, Any]:
     return out
 
 
+def sweep_of(store: Store, run_id: str) -> str:
+    """The sweep itself, or the one that a run belongs to."""
+    head = folder.read_head(store, run_id)
+    if head["kind"] == KIND:
+        return run_id
+    for parent in head.get("parents", ()):
+        with suppress(ValueError):
+            if folder.read_head(store, parent)["kind"] == KIND:
+                return str(parent)
+    raise ValueError(f"run {run_id} is of kind {head['kind']!r}, no sweep and of none")
+
+
 def plan_in(store: Store, sweep: str) -> Plan:
-    head = folder.read_head(store, sweep)
-    if head["kind"] != KIND:
-        raise ValueError(f"run {sweep} is of kind {head['kind']!r} and no sweep")
-    return plan_of(head["extra"]["plan"])
+    return plan_of(folder.read_head(store, sweep)["extra"]["plan"])
 
 
 def result_of(store: Store, trial: Trial) -> dict[str, Any]:
