@@ -2,15 +2,15 @@
 
     ```bash             every line is a command: agonist, make, python of an example; `pip install` and `pytest` of what is there
     ```python           one program a page: later blocks know the names of earlier ones
-    ```toml, ```json    not run; nor ```py, which is how the reference shows declarations
+    ```toml, ```json    not run, nor ```yaml; nor ```py, which is how the reference shows declarations
     ```text             not run; after a command that is meant to fail (`# exit 2`) it is what that command says
     ```bash not-run     not run, and counted here
 
 A block that begins with the name of a file (`# rings.py`, `# study.toml`) is that file: it is written, not run.
 
-Long training would say no more than short: a run is made small (`SMALL`) before it is started. `train` and `sweep` get more keys, a study's
-file gets them at its top, Python has `steps=320, **SMALL` put for `steps=3e5`; more than 400,000 steps become 640, so what goes on is
-longer than what it began with. What a line says otherwise is run as it stands.
+Long training would say no more than short: a run is made small (`SMALL`) before it is started. `train` and `sweep` get more keys and
+fewer steps, `watch` a limit, Python has `steps=320, **SMALL` put for `steps=3e5`; more than 400,000 steps become 640, so what goes on
+is longer than what it began with. What a line says otherwise is run as it stands; a study is shown with `--dry-run`.
 """
 
 import io
@@ -22,7 +22,6 @@ from importlib.metadata import metadata
 from pathlib import Path
 from typing import NamedTuple
 
-import jax
 import pytest
 
 from agonist.cli import main
@@ -58,14 +57,6 @@ def runnable(page: Path) -> list[Block]:
     return [block for block in blocks(page) if block.kind in ("bash", "python") and not block.mark]
 
 
-@pytest.fixture(autouse=True, scope="module")
-def quick_to_compile():
-    """These programs are compiled more than they are run."""
-    jax.config.update("jax_disable_most_optimizations", True)
-    yield
-    jax.config.update("jax_disable_most_optimizations", False)
-
-
 @pytest.mark.parametrize("page", [page for page in PAGES if runnable(page)], ids=name_of)
 def test_what_a_page_shows_works(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
@@ -75,7 +66,7 @@ def test_what_a_page_shows_works(page, tmp_path, monkeypatch):
     for block in blocks(page):
         where = f"{name_of(page)}:{block.line}"
         if block.kind != "bash" and (named := FILE.match(block.text)):
-            Path(named[1]).write_text(small_file(block.text) if block.kind == "toml" else block.text, encoding="utf8")
+            Path(named[1]).write_text(block.text, encoding="utf8")
         elif block.kind == "bash" and not block.mark:
             complaint = "".join(run(line, where) for line in lines_of(block.text))
         elif block.kind == "python" and not block.mark:
@@ -130,8 +121,12 @@ def small_steps(steps: str) -> str:
 
 def small_words(words: list[str]) -> list[str]:
     words = [SMALLER.get(before, word) for before, word in zip(["", *words], words, strict=False)]
+    if words[0] == "watch" and "--limit" not in words:
+        return [*words, "--limit", "8"]
     if words[0] not in ("train", "sweep") or "--dry-run" in words:
         return words
+    if (words[0] == "sweep" or "--seeds" in words) and "--jobs" not in words:
+        words += ["--jobs", "1"]  # in this process, where programs are compiled already
     if "--steps" in words:
         at = words.index("--steps") + 1
         words[at] = small_steps(words[at])
@@ -141,20 +136,10 @@ def small_words(words: list[str]) -> list[str]:
     return words if "--resume" in words else [*words, *(word for word in SMALL_WORDS if word.partition("=")[0] not in given)]
 
 
-def small_file(text: str) -> str:
-    """A study's or a run's keys, smaller; a file that tells no steps is something else."""
-    if not re.search(r"^steps *=", text, re.MULTILINE):
-        return text
-    text = re.sub(r"^steps *= *([\d.e_]+)", lambda found: f"steps = {small_steps(found[1])}", text, flags=re.MULTILINE)
-    text = re.sub(r"^seeds *= *\d+", "seeds = 2", text, flags=re.MULTILINE)
-    given = re.findall(r"^(\w+) *=", text, re.MULTILINE)
-    return "".join(f"{word.replace('=', ' = ')}\n" for word in SMALL_WORDS if word.partition("=")[0] not in given) + text
-
-
 def small_program(text: str) -> str:
     def one(line: str) -> str:
         line = re.sub(r"\b(episodes|seeds|trials)=\d+", r"\1=2", line)
-        keys = "" if "resume" in line else ", **SMALL"
+        keys = "" if "resume" in line else ", **SMALL, jobs=1" if "sweep(" in line else ", **SMALL"
         return re.sub(r"\bsteps=([\d.e_]+)", lambda found: f"steps={small_steps(found[1])}{keys}", line)
 
     return "\n".join(map(one, text.splitlines()))
@@ -178,29 +163,26 @@ def test_every_block_says_what_it_is():
         text = page.read_text(encoding="utf8")
         fences = re.findall(r"^```.*$", text, re.MULTILINE)
         assert len(fences) == 2 * len(blocks(page)), f"{name_of(page)}: a block without a language, or not closed"
-        assert {block.kind for block in blocks(page)} <= {"bash", "python", "py", "text", "toml", "json"}, name_of(page)
+        assert {block.kind for block in blocks(page)} <= {"bash", "python", "py", "text", "toml", "json", "yaml"}, name_of(page)
 
 
 def test_a_command_is_made_small():
     words = small_words(shlex.split("train ppo matrix:rps rollout=32 --steps 1e6 --seeds 10"))
-    assert words[:8] == ["train", "ppo", "matrix:rps", "rollout=32", "--steps", "640", "--seeds", "2"]
+    assert words[:10] == ["train", "ppo", "matrix:rps", "rollout=32", "--steps", "640", "--seeds", "2", "--jobs", "1"]
     assert "rollout=16" not in words
     assert "envs=4" in words
     assert small_words(shlex.split("sweep ppo matrix:rps lr=1e-3,1e-4 --steps 2e5"))[3:6] == ["lr=1e-3,1e-4", "--steps", "320"]
-    assert small_words(shlex.split("sweep --resume latest")) == ["sweep", "--resume", "latest"]
+    assert small_words(["watch", "latest"]) == ["watch", "latest", "--limit", "8"]
+    assert small_words(shlex.split("sweep --resume latest")) == ["sweep", "--resume", "latest", "--jobs", "1"]
     assert small_words(shlex.split("train --resume latest --steps 2e6")) == ["train", "--resume", "latest", "--steps", "640"]
     assert small_program("evaluate(run, episodes=1000)") == "evaluate(run, episodes=2)"
     assert small_program("f(steps=4e5)\ng(resume=r, steps=1_000_000)") == "f(steps=320, **SMALL)\ng(resume=r, steps=640)"
 
 
-def test_a_file_is_made_small():
+def test_a_block_may_be_a_file():
     assert FILE.match("# study.toml\nseeds = 5\n")[1] == "study.toml"
+    assert FILE.match('# ring.py\n"""A ring."""\n')[1] == "ring.py"
     assert not FILE.match("# a remark\n")
-    small = small_file("# study.toml\nseeds = 5\nsteps = 2e6\nenvs = 8\n[algos.ippo]\n")
-    assert small.endswith("# study.toml\nseeds = 2\nsteps = 640\nenvs = 8\n[algos.ippo]\n")
-    assert "rollout = 16\n" in small
-    assert "envs = 4" not in small
-    assert small_file("[project]\nname = 1\n") == "[project]\nname = 1\n"
 
 
 def test_the_small_keys_are_keys():

@@ -4,6 +4,7 @@ import pytest
 
 from agonist import runs
 from agonist.runs import marks, removal
+from agonist.runs.store import StoreError
 from agonist.testing.store import MemoryStore
 
 
@@ -113,3 +114,19 @@ def test_a_purge_killed_anywhere_is_finished_by_the_next(store, monkeypatch):
         assert removal.over(store) == [one]
         removal.purge(store, removal.over(store))
         assert not [name for name in store.objects if one in name]
+
+
+def test_a_full_disk_can_be_purged(store, monkeypatch):
+    one = make(store, "a-a")
+    put, room = store.put_if_absent, [False]
+
+    def full(name, data):
+        if not room[0]:
+            raise StoreError("no space is left")
+        return put(name, data)
+
+    delete = store.delete
+    monkeypatch.setattr(store, "put_if_absent", full)
+    monkeypatch.setattr(store, "delete", lambda name: (delete(name), room.__setitem__(0, True)))
+    removal.purge(store, [one])
+    assert store.objects == {}

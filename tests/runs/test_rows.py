@@ -6,7 +6,8 @@ from agonist.testing.store import MemoryStore
 
 SUMMARY = {
     "format": 1, "id": "20260101-000000-calm-heron", "kind": "train", "algo": "ppo", "env": "x", "seed": 1, "status": "finished",
-    "steps": 64, "parent": None, "best": {}, "last": {"loss/policy": 0.5, "eval/return": 0.25, "eval/return_low": 0.2, "eval/return_high": 0.3},
+    "steps": 64, "parent": None, "best": {}, "last": {"loss/policy": 0.5,
+    "eval/return": 0.25, "eval/return_low": 0.2, "eval/return_high": 0.3},
     "final": {}, "pid": 4, "host": "h", "started": "s", "spec": {"algo": "ppo", "steps": 100, "lr": 0.1, "env.sight": 2},
 }  # fmt: skip
 

@@ -49,7 +49,8 @@ def measure(options: Options) -> dict[str, Any]:
         found["empty_command_seconds"] = _summary([_seconds([sys.executable, "-m", "agonist", "--version"]) for _ in range(options.rounds)])
         for name, words in COMMANDS.items():
             command = [sys.executable, "-m", "agonist", "runs", "list", *words, "--store", place]
-            _seconds(command)
+            said = subprocess.run(command, stdout=subprocess.PIPE, check=True).stdout
+            found[f"{name}_runs"] = len(json.loads(said)["runs"]) if "--json" in words else said.count(b"\n") - 2
             found[f"{name}_seconds"] = _summary([_seconds(command) for _ in range(options.rounds)])
             say(f"{name}: {found[f'{name}_seconds']}")
         command = [sys.executable, "-m", "agonist", "runs", "list", *COMMANDS["newest_20"], "--store", place]
@@ -111,11 +112,8 @@ def _summary_of(run: dict[str, Any], chance: random.Random) -> dict[str, Any]:
 
 def _seconds(command: Sequence[str]) -> float:
     began = time.perf_counter()
-    done = subprocess.run(command, stdout=subprocess.PIPE, check=True)
-    took = time.perf_counter() - began
-    if "--json" in command and not json.loads(done.stdout)["runs"]:
-        raise RuntimeError(f"{' '.join(command)} found no run")
-    return took
+    subprocess.run(command, stdout=subprocess.PIPE, check=True)
+    return time.perf_counter() - began
 
 
 def _summary(seconds: Sequence[float]) -> dict[str, float] | None:

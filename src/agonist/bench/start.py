@@ -1,7 +1,8 @@
 """What a person waits for: from the start of the process to agents that play well, with nothing compiled yet and with all of it.
 
 Each round is a fresh process that does what a user's does: `agonist train ppo ENV`, evaluating 128 fresh sampled episodes at each point.
-The time is that of the first evaluation of at least `good`, read from the run's own metrics.
+The time is that of the first evaluation of at least `good`, read from the run's own metrics. Then the run is resumed by another process:
+how long until its first update.
 """
 
 from __future__ import annotations
@@ -58,6 +59,7 @@ def measure(options: Options) -> dict[str, Any]:
         "warm": warm,
         "cold_seconds_median": _median(cold),
         "warm_seconds_median": _median(warm),
+        "resume_seconds_median": round(statistics.median(each["seconds_to_resume"] for each in warm), 2),
         "peak_memory_mb": long["memory_mb"],
         "folder_kb_beside_checkpoints_1e6_steps": long["folder_kb"],
         "import_seconds": _seconds([sys.executable, "-c", "import agonist"]),
@@ -78,21 +80,17 @@ def _round(options: Options, place: Path, seed: int) -> dict[str, Any]:
 
 def _process(options: Options, place: Path, seed: int, steps: int) -> dict[str, Any]:
     store = Path(tempfile.mkdtemp(dir=place))
-    words = ["train", "ppo", options.env, "eval_episodes=128", *options.words.split()]
-    command = [sys.executable, "-m", "agonist", *words, "--steps", str(steps), "--seed", str(seed), "--store", str(store), "--json"]
+    words = ["ppo", options.env, "eval_episodes=128", *options.words.split(), "--steps", str(steps), "--seed", str(seed)]
     began = time.time()
-    done = subprocess.run(
-        [sys.executable, "-c", RUNNER, *command],
-        env={**os.environ, "AGONIST_CACHE": str(place / "cache")},
-        capture_output=True, text=True, check=False,
-    )  # fmt: skip
+    said = _agonist(place, store, words)
     wall = time.time() - began
-    if done.returncode:
-        raise RuntimeError(f"{' '.join(command)} ended with {done.returncode}: {done.stderr[-500:]}")
     opened = open_store(str(store))
     [run] = folder.list_runs(opened)
     step, when, value = folder.read_metrics(opened, run["id"], ["eval/return"])["eval/return"]
     good = [i for i in range(len(step)) if value[i] >= options.good]
+    reached, again = run["steps"], time.time()
+    _agonist(place, store, ["--resume", run["id"], "--steps", str(reached + steps // 4)])
+    step_after, when_after, _ = folder.read_metrics(opened, run["id"], ["loss/policy"])["loss/policy"]
     files = [path for path in store.rglob("*") if path.is_file() and "checkpoints" not in path.parts]
     return {
         "seconds_to_good": round(float(when[good[0]]) - began, 2) if good else None,
@@ -100,9 +98,23 @@ def _process(options: Options, place: Path, seed: int, steps: int) -> dict[str, 
         "then": [round(float(value[i]), 3) for i in range(good[0], len(step))] if good else [],
         "final": run["final"].get("eval/return"),
         "wall_seconds": round(wall, 2),
-        "memory_mb": round(int(done.stdout.strip().splitlines()[-1]) / 1024),
+        "seconds_to_resume": round(float(when_after[step_after > reached][0]) - again, 2),
+        "memory_mb": round(int(said.strip().splitlines()[-1]) / 1024),
         "folder_kb": round(sum(path.stat().st_size for path in files) / 1024),
     }
+
+
+def _agonist(place: Path, store: Path, words: list[str]) -> str:
+    """Train in a process of its own, as a user does; what it says on stdout."""
+    command = [sys.executable, "-m", "agonist", "train", *words, "--store", str(store), "--json"]
+    done = subprocess.run(
+        [sys.executable, "-c", RUNNER, *command],
+        env={**os.environ, "AGONIST_CACHE": str(place / "cache")},
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    if done.returncode:
+        raise RuntimeError(f"{' '.join(command)} ended with {done.returncode}: {done.stderr[-500:]}")
+    return done.stdout
 
 
 def _seconds(command: list[str], times: int = 9) -> float:

@@ -72,12 +72,13 @@ def algos(
     name = algorithms.named(name)
     card = algorithms.card(name)
     from agonist.loop import TrainConfig
+    from agonist.sinks import LogConfig
 
     keys = [
         {**row, "default": card.fixed.get(row["key"], row["default"]), "fixed": row["key"] in card.fixed}
         for row in rows(algorithms.config_type(name))
     ]
-    told = {**_card(name), "keys": keys, "training": rows(TrainConfig)}
+    told = {**_card(name), "keys": keys, "training": rows(TrainConfig), "logging": rows(LogConfig)}
     output.show(told, as_json, lambda out: _picture_algo(out, told))
 
 
@@ -147,6 +148,8 @@ def _picture_algo(out: Console, told: Mapping[str, Any]) -> None:
     _picture_keys(out, f"key of {told['algo']}", told["keys"])
     out.print()
     _picture_keys(out, "key of training", told["training"])
+    out.print()
+    _picture_keys(out, "key of logging", told["logging"])
     out.print("\nalso: env.KEY (agonist envs NAME), roles.ROLE.KEY for one role, players.ROLE[.SEAT]=random or a policy")
 
 

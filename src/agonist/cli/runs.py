@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from typing import Annotated, Any, NamedTuple
 
@@ -82,7 +82,7 @@ def list_(
         return _listing(store, filters, sort, limit, every, names)
 
     if watch:
-        _watch(look, names, as_json)
+        _watch(look, names, as_json, best_first=sort is not None)
         return
     with _uncollected():
         found = look()
@@ -118,7 +118,7 @@ def _listing(
     return Listing(found.rows, found.total, opened.url, where is not None)
 
 
-def _watch(look: Any, names: Sequence[str] | None, as_json: bool) -> None:
+def _watch(look: Callable[[], Listing], names: Sequence[str] | None, as_json: bool, best_first: bool) -> None:
     """Until Ctrl-C, on the terminal's other screen; the last look stays."""
     from rich.live import Live
 
@@ -129,7 +129,7 @@ def _watch(look: Any, names: Sequence[str] | None, as_json: bool) -> None:
     with suppress(KeyboardInterrupt), Live(console=out, screen=True, auto_refresh=False) as live:
         while True:
             fits = max(1, out.height - 4)
-            rows = found.rows[:fits] if found.total > len(found.rows) else found.rows[-fits:]
+            rows = found.rows[:fits] if best_first else found.rows[-fits:]
             live.update(Group(_drawn(found._replace(rows=rows), names, out.width), Text("Ctrl-C ends", style="dim")), refresh=True)
             time.sleep(EVERY)
             found = look()

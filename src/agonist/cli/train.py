@@ -92,6 +92,7 @@ def train(
         if key in given:
             raise ValueError(f"{key} is an option and no key: write --{key}")
     if print_config or dry_run:
+        devices.use(used)
         devices.prepare(words.shards(given))
     else:
         ready(where, {**given, "--seeds": seeds or 1}, lambda: words.shards(given))
@@ -165,7 +166,7 @@ def _print_config(given: Mapping[str, Any], as_json: bool) -> None:
     if as_json:
         output.show(spec.flat(), True, lambda out: None)
         return
-    helps = {row["key"]: row for part in (type(spec.config), type(spec.train)) for row in rows(part)}
+    helps = {row["key"]: row for part in (type(spec.config), type(spec.train), type(spec.log)) for row in rows(part)}
     lines = specs.to_toml(spec).splitlines()
     width = max(map(len, lines))
     for line in lines:

@@ -55,6 +55,8 @@ def _whole(path: Path) -> Iterator[Path]:
     try:
         yield half
         os.replace(half, path)
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, str(path)) from error
     finally:
         half.unlink(missing_ok=True)
 

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from agonist.checkpoints import Newer
 from agonist.runs import folder, marks
 from agonist.runs.folder import at
-from agonist.runs.store import Store
+from agonist.runs.store import Store, StoreError
 
 TAKES_ALONG = ("sweep", "study")  # kinds of runs that are nothing without their children, nor those without them
 
@@ -99,11 +99,20 @@ def _is_over(store: Store, run_id: str) -> bool:
     return mark is not None and float(mark["until"]) <= time.time()
 
 
+def _mark(store: Store, run_id: str) -> None:
+    try:
+        marks.change(store, run_id, marks.delete(0.0))
+    except StoreError:  # a full disk has no room for the mark: what makes it a run makes room
+        for name in ("summary.json", "run.json"):
+            store.delete(at(run_id, name))
+        marks.change(store, run_id, marks.delete(0.0))
+
+
 def purge(store: Store, run_ids: Sequence[str], on_run: Callable[[str], None] = lambda run_id: None) -> None:
     """Remove runs for good. Each is marked as deleted with no time left before its first file goes."""
     for run_id in run_ids:
         on_run(run_id)
-        marks.change(store, run_id, marks.delete(0.0))
+        _mark(store, run_id)
         head, written = at(run_id, "run.json"), at(run_id, "annotations/")
         files = [name for name in store.list(at(run_id, "")) if name != head and not name.startswith(written)]
         for name in [*files, head, *store.list(written)]:

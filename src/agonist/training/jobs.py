@@ -23,7 +23,9 @@ from agonist.checkpoints import canonical_json
 from agonist.loop import Start
 from agonist.runs import folder, writer
 from agonist.runs.find import find_policy
+from agonist.runs.folder import CheckpointContent
 from agonist.runs.store import Missing, Store
+from agonist.runs.writer import RunWriter
 from agonist.specs import TRAINEE, Spec
 from agonist.training import following
 from agonist.training.session import Interrupted, Session, TrainingFailed, Watch
@@ -129,40 +131,48 @@ def _interrupted(begun: Mapping[int, tuple[Session, Start]]) -> Interrupted:
 
 def begin(store: Store, job: Job, made: Assembly, watch: Watch) -> tuple[str, tuple[Session, Start] | None]:
     """A run's id, and what it takes to go on with it: None where it is done already."""
-    total = whole_updates(job.spec.steps, made.program.steps)
-    spec = replace(job.spec, steps=total)
+    spec = replace(job.spec, steps=whole_updates(job.spec.steps, made.program.steps))
+    content = None
     if job.run is None or not _exists(store, job.run):
-        code = own.used(spec.flat())
-        out = writer.create(
-            store,
-            "train",
-            spec.flat(),
-            parents=job.parents,
-            run_id=job.run,
-            extra={"code": [each.told() for each in code]} if code else None,
-        )
-        for each in code:
-            store.replace(folder.at(out.id, "code", each.copy), each.source)
-        session = Session(out, spec, made, watch, job.spec.steps, job.label)
-        session.say("compiling")
-        return out.id, (session, session.start(made.program.init(session.seed, made.frozen), fresh=True))
-    summary = folder.read_run(store, job.run)["summary"]
-    if summary.get("status") == "finished" and total == int(summary.get("steps", 0)):
-        return job.run, None
-    out, content = writer.open_for_resume(store, job.run)
-    for warning in out.warnings:
-        print(f"agonist: {warning}", file=sys.stderr)
-        out.log(f"{warning}\n")
+        out = _created(store, job, spec)
+    else:
+        summary = folder.read_run(store, job.run)["summary"]
+        if summary.get("status") == "finished" and spec.steps == int(summary.get("steps", 0)):
+            return job.run, None
+        out, content = writer.open_for_resume(store, job.run)
+        for warning in out.warnings:
+            print(f"agonist: {warning}", file=sys.stderr)
+            out.log(f"{warning}\n")
     session = Session(out, spec, made, watch, job.spec.steps, job.label)
-    session.say("compiling")
+    try:
+        session.say("compiling")
+        return out.id, (session, _start(session, content))
+    except BaseException as error:
+        session.end(error)
+        raise
+
+
+def _created(store: Store, job: Job, spec: Spec) -> RunWriter:
+    """A new run, with a copy of the user's own code that it trains by."""
+    code = own.used(spec.flat())
+    extra = {"code": [each.told() for each in code]} if code else None
+    out = writer.create(store, "train", spec.flat(), parents=job.parents, run_id=job.run, extra=extra)
+    for each in code:
+        store.replace(folder.at(out.id, "code", each.copy), each.source)
+    return out
+
+
+def _start(session: Session, content: CheckpointContent | None) -> Start:
+    """From nothing, or to the bit where the checkpoint stood."""
+    made = session.made
     if content is None:
-        return out.id, (session, session.start(made.program.init(session.seed, made.frozen), fresh=True))
-    like = made.program.shape(made.frozen)
-    state = made.program.place(unflatten(like, content.state, f"the checkpoint of step {content.info.step:,} of run {out.id}"))
+        return session.start(made.program.init(session.seed, made.frozen), fresh=True)
+    what = f"the checkpoint of step {content.info.step:,} of run {session.out.id}"
+    state = made.program.place(unflatten(made.program.shape(made.frozen), content.state, what))
     session.remember(content)
     if not isinstance(made.env, Env):
-        out.event("episodes_restarted", why="a host environment's episodes are no part of a checkpoint")
-    return out.id, (session, session.start(state, fresh=False))
+        session.out.event("episodes_restarted", why="a host environment's episodes are no part of a checkpoint")
+    return session.start(state, fresh=False)
 
 
 def _exists(store: Store, run_id: str) -> bool:
