@@ -41,9 +41,12 @@ class Spec:
     players: Mapping[str, Any]  # role or role.seat -> who
 
     def flat(self) -> dict[str, Any]:
-        """As keys: what run.json and --print-config hold, and `resolve` takes back."""
+        """As keys: what run.json and --print-config hold, and `resolve` takes back. Of logging only what is asked for: it is no part of
+        the experiment."""
         out: dict[str, Any] = {"algo": self.algo, "env": self.env, "steps": self.steps, "seed": self.seed}
-        out |= {key: value for part in (self.config, self.train, self.log) for key, value in asdict(part).items() if value is not None}
+        out |= {key: value for part in (self.config, self.train) for key, value in asdict(part).items() if value is not None}
+        usual = asdict(LogConfig())
+        out |= {key: value for key, value in asdict(self.log).items() if value != usual[key]}
         out |= {f"env.{key}": value for key, value in self.options.items()}
         out |= {f"roles.{role}.{key}": value for role, keys in self.roles.items() for key, value in keys.items()}
         out |= {f"players.{seat}": who for seat, who in self.players.items()}

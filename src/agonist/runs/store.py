@@ -16,7 +16,6 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Protocol
 from urllib.parse import unquote, urlsplit
-from urllib.request import url2pathname
 
 TEMPORARY = ".tmp-"  # a file that is being written begins so; `list` never shows it
 PART = rf"(?!\.\.?(?:/|\Z)|{re.escape(TEMPORARY)})[^/\\:]+"
@@ -70,10 +69,18 @@ def open_store(url: str | os.PathLike[str] | None = None) -> Store:
         parts = urlsplit(text)
         if parts.netloc not in ("", "localhost"):
             raise ValueError(f"store {text!r} names the host {parts.netloc!r}; a file URL has three slashes: file:///path")
-        return DirectoryStore(url2pathname(parts.path) if os.name == "nt" else unquote(parts.path))
+        return DirectoryStore(_path_of(parts.path))
     if scheme == "s3":
         raise ValueError(f"store {text!r}: this version cannot keep runs in S3 yet; give a directory, as in --store .agonist")
     raise ValueError(f"store {text!r} has the unknown scheme {scheme!r}; give a directory or file:///path")
+
+
+def _path_of(url_path: str) -> str:
+    if os.name != "nt":
+        return unquote(url_path)
+    from urllib.request import url2pathname  # brings http along
+
+    return url2pathname(url_path)
 
 
 def check_name(name: str) -> str:
@@ -148,8 +155,9 @@ class DirectoryStore:
         path = self._path(name)
         with _sentences(self.root, name):
             try:
-                with open(path, "rb") as file:
-                    file.seek(start)
+                with open(path, "rb", buffering=0 if end is None else -1) as file:
+                    if start:
+                        file.seek(start)
                     return file.read() if end is None else file.read(max(end - start, 0))
             except (IsADirectoryError, NotADirectoryError):
                 raise FileNotFoundError(path) from None
