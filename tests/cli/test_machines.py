@@ -4,7 +4,7 @@ import pytest
 
 from agonist import assembly, devices, hosts
 from agonist.cli import machines
-from agonist.hosts import link
+from agonist.hosts import link, watch
 
 
 @pytest.fixture(autouse=True)
@@ -61,7 +61,7 @@ def test_a_coordinator_that_is_not_there(agonist):
 def test_what_all_hosts_have_to_be_told_alike(agonist, monkeypatch):
     """The keys, wherever they were written, and how much of each host is used; not where its store is."""
     jobs = []
-    monkeypatch.setattr(hosts, "supervise", lambda job, say: jobs.append(job) or 7)
+    monkeypatch.setattr(watch, "supervise", lambda job, say: jobs.append(job) or 7)
     where = ["--hosts", 2, "--host", 0, "--coordinator", "a:1", "--store", "/here", "--devices", 3]
     assert agonist("train", "ppo", "matrix:rps", "lr=1e-3", "shards=6", "--seeds", 2, *where).code == 7
     [job] = jobs
@@ -75,10 +75,10 @@ def test_slurms_tasks_are_not_taken_for_hosts_unasked(agonist, tiny, monkeypatch
     step = {"NTASKS": "", "STEP_NUM_TASKS": "2", "STEP_NODELIST": "n[1-2]", "PROCID": "1", "JOB_ID": "7", "STEP_ID": "0"}
     for name, value in step.items():
         monkeypatch.setenv(f"SLURM_{name}", value)
-    said = agonist("train", "ppo", "matrix:rps", *tiny, "--steps", 64, "--json")
+    said = agonist("train", "ppo", "matrix:rps", *tiny, "--dry-run")
     assert said.code == 0
     assert "Slurm began 2 tasks, and each trains a run of its own; --hosts auto trains one run on all of them" in said.err
-    monkeypatch.setattr(hosts, "supervise", lambda job, say: 7 if job.company == hosts.Company("n1:20217", 2, 1, "Slurm") else 8)
+    monkeypatch.setattr(watch, "supervise", lambda job, say: 7 if job.company == hosts.Company("n1:20217", 2, 1, "Slurm") else 8)
     assert agonist("train", "ppo", "matrix:rps", "--hosts", "auto").code == 7
 
 

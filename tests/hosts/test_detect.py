@@ -2,7 +2,7 @@
 
 import pytest
 
-from agonist.hosts.detect import Company, asked, detected, nodes
+from agonist.hosts.detect import Company, address, asked, detected, nodes
 
 SLURM = {
     "SLURM_STEP_NUM_TASKS": "3",
@@ -85,3 +85,14 @@ def test_what_does_not_make_sense_is_said(options, sentence):
 )
 def test_slurms_lists_of_nodes(text, names):
     assert list(nodes(text)) == names
+
+
+def test_addresses():
+    assert address("node1:4567") == ("node1", 4567)
+    assert address("[fe80::1]:80") == ("fe80::1", 80)
+
+
+@pytest.mark.parametrize("text", ["node1", ":5", "node1:", "node1:0", "node1:65536", "node1:x", "", "node1:-5", "node1:٣"])
+def test_what_is_no_address(text):
+    with pytest.raises(ValueError, match="--coordinator is HOST:PORT, as in node1:4567, got"):
+        address(text)

@@ -7,9 +7,12 @@ import subprocess
 import sys
 import time
 
+import jax
 import pytest
 
 import agonist
+from agonist import algos, envs, policies
+from agonist.checkpoints import write_policy
 from agonist.hosts import link
 from agonist.runs import folder, process
 from agonist.runs.store import open_store
@@ -28,9 +31,10 @@ def home(tmp_path_factory):
 @pytest.fixture(scope="module")
 def partner(home):
     """The folder of a policy to play with."""
-    policy = agonist.train("ppo", ENV, steps=2 * UPDATE, store=str(home / "partner"), **KEYS).policy().name
-    [found] = (home / "partner").rglob(policy)
-    return str(found)
+    config = algos.configure("ppo", {"hidden": [8]})
+    algorithm = algos.make("ppo", config, envs.make(ENV).spec.roles[0])
+    params = algorithm.policy(algorithm.init(jax.random.key(1)))
+    return str(write_policy(home, policies.content(algorithm, config, params, {})))
 
 
 class Pair:

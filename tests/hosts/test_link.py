@@ -10,17 +10,6 @@ import pytest
 from agonist.hosts import link
 
 
-def test_addresses():
-    assert link.address("node1:4567") == ("node1", 4567)
-    assert link.address("[fe80::1]:80") == ("fe80::1", 80)
-
-
-@pytest.mark.parametrize("text", ["node1", ":5", "node1:", "node1:0", "node1:65536", "node1:x", "", "node1:-5", "node1:٣"])
-def test_what_is_no_address(text):
-    with pytest.raises(ValueError, match="--coordinator is HOST:PORT, as in node1:4567, got"):
-        link.address(text)
-
-
 @pytest.fixture
 def ends():
     here, there = socket.socketpair()

@@ -11,7 +11,7 @@ from queue import SimpleQueue
 
 import pytest
 
-from agonist.hosts import link, roll, watch
+from agonist.hosts import detect, link, roll, watch
 from agonist.hosts.detect import Company
 from agonist.hosts.member import LOST
 from agonist.hosts.roll import Job, Signalled
@@ -207,7 +207,7 @@ def test_another_version(where, monkeypatch):
 
 def raw(where, *lines):
     """Somebody who speaks to host 0 by hand."""
-    host, port = link.address(where)
+    host, port = detect.address(where)
     other = link.connect(host, port, 5.0, lambda: False)
     for line in lines:
         other.sendall(line if isinstance(line, bytes) else json.dumps(line).encode() + b"\n")
@@ -259,7 +259,7 @@ def test_silence_is_a_host_that_is_gone(where, monkeypatch):
 def test_host_0_that_is_gone_is_missed_with_the_run_that_it_told(where, monkeypatch):
     """Its link breaks, or it is silent: each of the others says by itself how to go on."""
     monkeypatch.setattr(watch, "SILENT", 1.5)
-    host, port = link.address(where)
+    host, port = detect.address(where)
     for silent in (False, True):
         with link.listen(host, port) as server:
             one = Host(where, 1)
@@ -278,7 +278,7 @@ def test_host_0_that_is_gone_is_missed_with_the_run_that_it_told(where, monkeypa
 
 def test_what_answers_may_be_no_host(where, monkeypatch):
     monkeypatch.setattr(watch, "SILENT", 1.0)
-    host, port = link.address(where)
+    host, port = detect.address(where)
     for hangs_up in (True, False):
         with link.listen(host, port) as server:
             one = Host(where, 1)

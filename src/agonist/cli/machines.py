@@ -9,13 +9,15 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping
-from typing import Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
 from agonist import devices, hosts
 from agonist.cli import output
-from agonist.hosts import link
+
+if TYPE_CHECKING:
+    from agonist.hosts.roll import Job
 
 PANEL = "Several devices and hosts"
 Devices = Annotated[
@@ -60,7 +62,7 @@ def read(
         says = f"{found.says} began {found.hosts} tasks, and each trains a run of its own; --hosts auto trains one run on all of them"
         output.note(says)
     if company:
-        link.address(company.coordinator)
+        hosts.address(company.coordinator)
     return Machines(used, company, wait, store)
 
 
@@ -72,7 +74,9 @@ def ready(machines: Machines, keys: Mapping[str, Any], shards: Callable[[], int]
         devices.prepare(shards())
         return
     if me is None:
-        raise typer.Exit(hosts.supervise(_job(machines, keys, shards), output.complain))
+        from agonist.hosts import watch
+
+        raise typer.Exit(watch.supervise(_job(machines, keys, shards), output.complain))
     devices.prepare(me.shards, me.hosts)
     hosts.join()
     if me.host:
@@ -81,7 +85,9 @@ def ready(machines: Machines, keys: Mapping[str, Any], shards: Callable[[], int]
         training.follow()
 
 
-def _job(machines: Machines, keys: Mapping[str, Any], shards: Callable[[], int]) -> hosts.Job:
+def _job(machines: Machines, keys: Mapping[str, Any], shards: Callable[[], int]) -> Job:
+    from agonist.hosts.roll import Job
+
     company = machines.company
     assert company is not None
     told = {**keys, "--devices": machines.devices or "all"}
@@ -89,4 +95,4 @@ def _job(machines: Machines, keys: Mapping[str, Any], shards: Callable[[], int])
     store = f"--store {machines.store} " if machines.store else ""
     auto = "--hosts auto" if company.says != "--hosts" else ""
     options = auto or f"--coordinator {company.coordinator} --hosts {company.hosts} --host K"
-    return hosts.Job(company, command, told, shards() if company.host == 0 else 1, machines.wait, store + options)
+    return Job(company, command, told, shards() if company.host == 0 else 1, machines.wait, store + options)

@@ -74,8 +74,8 @@ def train(
     agonist train ppo lbf:8x8-2p-2f-coop --print-config > run.toml
     agonist train --config run.toml lr=1e-3
 
-    # one run on two hosts; the same on the other with --host 1
-    agonist train ppo lbf:2s-8x8-2p-2f-coop --coordinator node1:4567 --hosts 2 --host 0
+    # one run on two hosts: the same on the other with --host 1
+    agonist train ppo matrix:rps --coordinator node1:4567 --hosts 2 --host 0
 
     Ctrl-C saves the run and says how to go on (exit code 130);
     a second one stops at once.

@@ -7,21 +7,19 @@
     member    the process that trains: how it learns what it is, and is told to stop
     company   orders from host 0 to the others, by jax's own collectives
 
-Nothing here imports jax at its top.
+Nothing here imports jax at its top; `watch`, `roll` and `link` are imported when a command watches.
 """
 
 from agonist.hosts.company import Lost
-from agonist.hosts.detect import Company, asked, detected
+from agonist.hosts.detect import Company, address, asked, detected
 from agonist.hosts.member import LOST, Member, begin, join, leave, me, note, stopping
-from agonist.hosts.roll import Job
-from agonist.hosts.watch import supervise
 
 __all__ = [
     "LOST",
     "Company",
-    "Job",
     "Lost",
     "Member",
+    "address",
     "asked",
     "begin",
     "detected",
@@ -30,5 +28,4 @@ __all__ = [
     "me",
     "note",
     "stopping",
-    "supervise",
 ]

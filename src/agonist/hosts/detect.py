@@ -54,6 +54,15 @@ def asked(coordinator: str | None, hosts: str | None, host: int | None, environ:
     return Company(where, count, _number(str(mine), "--host", 0, count - 1))
 
 
+def address(text: str) -> tuple[str, int]:
+    """`node1:4567` or `[fe80::1]:4567`."""
+    host, colon, port = text.rpartition(":")
+    host = host.removeprefix("[").removesuffix("]")
+    if not colon or not host or not (port.isascii() and port.isdecimal()) or not 0 < int(port) < 65536:
+        raise ValueError(f"--coordinator is HOST:PORT, as in node1:4567, got {text!r}")
+    return host, int(port)
+
+
 def _number(text: str, what: str, least: int, most: int) -> int:
     if not (text.isascii() and text.isdecimal()) or not least <= int(text) <= most:
         raise ValueError(f"{what} needs a whole number from {least} to {most}{' or auto' * (what == '--hosts')}, got {text!r}")

@@ -26,15 +26,6 @@ class Line(NamedTuple):
     message: Mapping[str, Any] | None
 
 
-def address(text: str) -> tuple[str, int]:
-    """`node1:4567` or `[fe80::1]:4567`."""
-    host, colon, port = text.rpartition(":")
-    host = host.removeprefix("[").removesuffix("]")
-    if not colon or not host or not (port.isascii() and port.isdecimal()) or not 0 < int(port) < 65536:
-        raise ValueError(f"--coordinator is HOST:PORT, as in node1:4567, got {text!r}")
-    return host, int(port)
-
-
 def listen(host: str, port: int, patience: float = 0.0) -> socket.socket:
     """On that address alone. A cluster may take a while until it knows a name."""
     until = time.monotonic() + patience

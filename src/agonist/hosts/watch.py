@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from agonist.hosts import link, roll
+from agonist.hosts.detect import address
 from agonist.hosts.member import LOST, VARIABLE, Member
 from agonist.hosts.roll import BEAT, Ended, Events, Job, Peer, Signalled, Verdict, next_of
 
@@ -50,7 +51,7 @@ def supervise(job: Job, say: Say, events: Events | None = None) -> int:
 
 def _lead(job: Job, events: Events, say: Say) -> Verdict:
     """Call the roll, begin, watch, and tell all how it ended."""
-    host, port = link.address(job.company.coordinator)
+    host, port = address(job.company.coordinator)
     peers: dict[int, Peer] = {}
     try:
         with link.listen(host, port, job.wait) as server:
@@ -181,7 +182,7 @@ def _help(job: Job, events: Events, say: Say) -> Verdict:
             asked.append(event)
         return bool(asked)
 
-    host0 = link.connect(*link.address(where), job.wait, stopped)
+    host0 = link.connect(*address(where), job.wait, stopped)
     if host0 is None:
         sentence = f"nobody answers at {where} after {job.wait:g} s: start host 0 there, or allow more time with --wait"
         return Verdict(130, "stopped before training began") if asked else Verdict(1, sentence)
