@@ -61,7 +61,7 @@ def test_one_bit_is_not_equal(tmp_path):
         live(store, 32, bit=bit)
         outcomes.append(kills._outcome(store))
     assert outcomes[0] == outcomes[1] != outcomes[2]
-    assert outcomes[0]["ledger"]
+    assert outcomes[0][0]["ledger"]
 
 
 def test_a_killed_and_resumed_run_is_equal(tmp_path, monkeypatch):
@@ -77,3 +77,15 @@ def test_a_killed_and_resumed_run_is_equal(tmp_path, monkeypatch):
 def test_it_is_among_what_can_be_measured():
     assert "kills" in bench.NAMES
     assert kills.Options().rounds == 20
+
+
+def test_a_run_that_is_lost_or_double_is_seen(tmp_path):
+    """Of a sweep all runs count: one too few and one too many are not equal."""
+    outcomes = []
+    for place, runs in (("a", 2), ("b", 2), ("c", 1), ("d", 3)):
+        store = open_store(str(tmp_path / place))
+        for _ in range(runs):
+            live(store, 32)
+        outcomes.append(kills._outcome(store))
+    assert outcomes[0] == outcomes[1]
+    assert outcomes[0] not in outcomes[2:]
