@@ -56,6 +56,7 @@ def _start(found: Mapping[str, Any]) -> str:
     names = {
         "cold_seconds_median": f"seconds to a return of {found.get('good')}, nothing compiled yet",
         "warm_seconds_median": f"seconds to a return of {found.get('good')}, programs compiled before",
+        "resume_seconds_median": "seconds from the start of a process that resumes a run to its first updates",
         "peak_memory_mb": "peak memory, MB",
         "folder_kb_beside_checkpoints_1e6_steps": "a run's folder for 1e6 steps beside its checkpoints, kB",
         "import_seconds": "`import agonist`, seconds",
@@ -85,6 +86,38 @@ def _learning(found: Mapping[str, Any]) -> str:
         for name, row in found["tasks"].items()
     ]  # fmt: skip
     return table(("task", "algorithm", "environment", "steps", "seeds that learned it", "return"), rows)
+
+
+def _together(found: Mapping[str, Any]) -> str:
+    rows = [
+        [_steps(each["one"]), _steps(each["together"]), f"{each['ratio']:.2f}", each["seconds_one"], each["seconds_together"]]
+        for each in found["rounds"]
+    ]
+    head = ("one seed, steps/s", f"{found['seeds']} seeds, steps/s in all", "ratio", "seconds, one", f"seconds, {found['seeds']}")
+    compiled = f"Compilations of the training program for a sweep over four rates: **{found['compilations_for_four_rates']}**."
+    return f"{table(head, rows)}\n\nMedian ratio: **{found['ratio']:.2f}**. {compiled}"
+
+
+def _sinks(found: Mapping[str, Any]) -> str:
+    clocks = {"wall": "by the clock", "cpu": "by CPU time"}
+    costs = {clock: {row["sink"]: row["cost"] for row in found[clock]["rows"]} for clock in clocks}
+    rows = [[name, *(f"{100 * costs[clock][name]:+.1f} %" for clock in clocks)] for name in costs["cpu"]]
+    rows.append(["two runs without any", *(f"{100 * found[clock]['noise']:.1f} % apart" for clock in clocks)])
+    return table(("sink, median cost", *clocks.values()), rows)
+
+
+def _listing(found: Mapping[str, Any]) -> str:
+    names = {
+        "newest_20": "the newest 20, as JSON",
+        "filter": f"`{found['filter']}`",
+        "best_20": "the best 20",
+        "all_drawn": "all, drawn",
+        "all_json": "all, as JSON",
+        "cold": "the newest 20, nothing of the disk in memory",
+        "empty_command": "a command that does nothing",
+    }
+    rows = [[text, found[f"{name}_seconds"]["median"], found[f"{name}_seconds"]["least"]] for name, text in names.items()]
+    return table((f"seconds, {found['runs']:,} runs", "median", "least"), rows)
 
 
 def _interval(bounds: Sequence[float]) -> str:
@@ -125,5 +158,10 @@ PARTS: dict[str, Callable[[], str]] = {
     "bench-kills": measured("kills", _scalars, "make campaign kills"),
     "bench-sweep": measured("sweep", _sweep, "make campaign sweep"),
     "bench-learning": measured("learning", _learning, "make campaign learning"),
+    "bench-together": measured("together", _together, "agonist bench together"),
+    "bench-together-h200": measured("together-h200", _together, "agonist bench together out=bench/together-h200.json"),
+    "bench-sinks": measured("sinks", _sinks, "agonist bench sinks"),
+    "bench-listing": measured("listing", _listing, "agonist bench listing"),
+    "bench-kills_sweep": measured("kills_sweep", _scalars, "make campaign kills_sweep"),
     "bench-others": others,
 }

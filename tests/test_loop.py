@@ -345,7 +345,8 @@ def test_runs_stacked_as_an_axis_are_what_they_are_alone():
     config = TrainConfig(envs=8, shards=2, **TWO)
     buffers = tuple(make_buffer(group.algorithm.plan) if group.trains else None for group in line_up)
     program = loop.make_program(stairs.compiled(), line_up, buffers, config, lay)
-    many = loop._many(loop._chunk(loop._Parts(stairs.compiled(), line_up, buffers, config, lay, KEYS["rollout"])), line_up, config.eval_every)
+    parts = loop._Parts(stairs.compiled(), line_up, buffers, config, lay, KEYS["rollout"])
+    many = loop._many(loop._chunk(parts), line_up, config.eval_every)
     seeds = {i: jax.random.key(i) for i in range(3)}
     starts = {i: loop.Start(program.init(seed, OLD), seed, 5 - i // 2, True) for i, seed in seeds.items()}
     alive, told = {0, 1, 2}, {i: [] for i in starts}

@@ -81,7 +81,7 @@ def _compilations(options: Options) -> int:
     return sum("compilation of jit(chunk)" in line for line in said)
 
 
-def _devices() -> str:
+def _devices() -> list[str]:
     import jax
 
-    return f"{jax.device_count()} x {jax.devices()[0].device_kind}"
+    return [f"{jax.device_count()} x {jax.devices()[0].device_kind}"]
