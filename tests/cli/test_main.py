@@ -12,7 +12,11 @@ from agonist.checkpoints import Damaged, Newer
 from agonist.cli import told
 from agonist.runs.store import Missing, StoreError
 
-COMMANDS = ("train", "evaluate", "watch", "runs list", "runs show", "envs", "algos", "doctor", "bench")
+COMMANDS = (
+    *("train", "sweep", "study", "evaluate", "watch", "plot metrics"),
+    *("envs", "algos", "doctor", "bench", "plugins", "new env", "new algo"),
+    *(f"runs {name}" for name in ("list", "show", "compare", "tag", "note", "archive", "delete", "restore", "purge", "export", "import")),
+)
 
 
 @pytest.mark.parametrize("command", COMMANDS)

@@ -53,9 +53,9 @@ def metrics(
 
     `agonist runs show RUN` lists the metrics that a run has.
 
-    # the loss of the newest run; two runs, two metrics, into a file
+    # the loss of the newest run; of two runs, into a file
     agonist plot metrics latest --metric loss/policy
-    agonist plot metrics calm-heron brave-otter --metric eval/return --metric loss/value --out curves.png
+    agonist plot metrics calm-heron brave-otter --metric loss/value --out x.png
 
     # a sweep: one line for all seeds of the same keys
     agonist plot metrics calm-heron --group

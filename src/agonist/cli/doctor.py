@@ -42,9 +42,10 @@ def doctor(
     store: words.StoreUrl = None,
     as_json: words.Json = False,
 ) -> None:
-    """Check this installation: what there is, what is missing, and whether results repeat.
+    """Check this installation: what there is and lacks, and whether results repeat.
 
-    Exit code 1 where something that training needs is broken; what is merely missing says how to get it.
+    Exit code 1 where something that training needs is broken; what is merely
+    missing says how to get it.
 
     agonist doctor
     agonist doctor --full

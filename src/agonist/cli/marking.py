@@ -56,7 +56,9 @@ def note(
     store: words.StoreUrl = None,
     as_json: words.Json = False,
 ) -> None:
-    """Write a note on runs. `agonist runs show` has them all, `runs list 'note ~ WORD'` finds the newest.
+    """Write a note on runs.
+
+    `agonist runs show` has them all; `runs list 'note ~ WORD'` finds the newest.
 
     agonist runs note calm-heron 'reward scaled by 10, see figure 2'
     agonist runs note --where 'status = failed' 'disk was full'

@@ -32,7 +32,9 @@ def delete(
     store: words.StoreUrl = None,
     as_json: words.Json = False,
 ) -> None:
-    """Delete runs. They can be restored for 7 days; a later delete or purge then removes them.
+    """Delete runs; they can be restored for 7 days.
+
+    After that a later delete or purge removes them.
 
     A sweep takes its runs along. A run that is being written is refused.
 

@@ -52,13 +52,13 @@ def sweep(
     Rates and other numbers share one compiled program.
 
     # all combinations, three seeds each
-    agonist sweep ppo lbf:2s-8x8-2p-2f-coop lr=3e-4,1e-3,3e-3 gamma=0.95,0.99 --seeds 3 --steps 2e5
+    agonist sweep ppo matrix:climbing lr=1e-3,3e-3 gamma=0.9,0.99 --seeds 3
 
     # twelve draws; a range over a factor of ten is drawn by its logarithm
     agonist sweep ppo matrix:climbing lr=1e-4..1e-2 entropy=lin:0..0.1 --trials 12
 
     # all for a short while, one in four for four times as long, and so on
-    agonist sweep ppo lbf:2s-8x8-2p-2f-coop lr=1e-4..1e-2 --method halving --steps 4e5
+    agonist sweep ppo lbf:8x8-2p-2f-coop lr=1e-4..1e-2 --method halving
 
     # what was stopped goes on; what differs, and curves
     agonist sweep --resume latest
