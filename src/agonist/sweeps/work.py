@@ -2,7 +2,7 @@
 
 The sweep is a run of kind `sweep`, whose run.json holds the plan; each trial's run has an id from the beginning, so whatever is
 killed, a trial is one run: not begun, resumable, or done. One process owns a sweep. Where the cores are more than one program uses,
-or the programs differ, processes share the work (`agonist.sweeps.worker`); an accelerator is used by one process alone.
+or the programs differ, processes share the work (`side_by_side`); an accelerator is used by one process alone.
 """
 
 from __future__ import annotations
