@@ -4,15 +4,19 @@ import hashlib
 import json
 import os
 import sys
+import zipfile
+from dataclasses import replace
 from pathlib import Path
 
 import jax
 import pytest
 
 import agonist
-from agonist import algos, assembly, envs, own, specs
+from agonist import algos, assembly, envs, own, policies, specs, sweeps
 from agonist.algos.ppo import PPOConfig, make_ppo
+from agonist.checkpoints import PolicyContent
 from agonist.cli import main
+from agonist.runs import open_store, writer
 from agonist.testing.stairs import Hosted
 
 BEFORE = [*sys.path]
@@ -174,6 +178,14 @@ def test_what_is_wrong_with_a_file_is_a_sentence_with_its_line(here, source, sen
         ("train ./my_env.py:make matrix:rps", "my_env:make takes (rounds); an algorithm is a function of (config, role, axes)"),
         ("train ppo ./my_env.py:make env.round=3", "my_env:make has no key 'round'; did you mean rounds?"),
         ("train ppo ./my_env.py:make env.rounds=few", "rounds needs a whole number such as 128 or 1e6, got 'few'"),
+        (
+            "train ppo matrix:rps torso=nosuch:make --dry-run",
+            "torso is mlp, cnn, or own code, ./file.py:function; nosuch:make is nowhere to be",
+        ),
+        ("train ppo matrix:rps roles.agents.torso=nosuch:make", "torso is mlp, cnn, or own code, ./file.py:function; nosuch:make is"),
+        ("train ppo matrix:rps torso=my_env:mak", "my_env has no 'mak'; did you mean make?"),
+        ("train ppo matrix:rps torso=a:b:", "torso is mlp, cnn, or own code, ./file.py:function; 'a:b:' names no code"),
+        ("train nosuch:make matrix:rps", "nosuch:make is no algorithm that is installed, and no own code"),
         ("train ppo matrix:rps torso=mpl", "torso is one of mlp, cnn or own code, ./file.py:function, got 'mpl'"),
     ],
 )
@@ -241,7 +253,7 @@ def test_a_strange_name_runs_nothing(here, monkeypatch):
     name = f"evil:make#{hashlib.sha256(source).hexdigest()[:16]}"
     with own.strange("policy p"), pytest.raises(ValueError, match="policy p needs own code, evil:make; code that a file names"):
         own.named(name)
-    with own.strange("policy p"), pytest.raises(ValueError, match="there is no family"):
+    with own.strange("policy p"), pytest.raises(ValueError, match="policy p names evil:make, without the digits of its source"):
         envs.make("evil:make")
     with own.allowing(True), own.strange("policy p"):
         for text in ("./evil.py:make", "evil:make"):  # what our files say has digits
@@ -254,6 +266,139 @@ def test_a_strange_name_runs_nothing(here, monkeypatch):
     with own.strange("policy p"):
         own.load(name)
     assert Path("ran").exists()
+
+
+# doors through which files come
+
+EVIL = "open('ran', 'w')\n\ndef make(): pass\n"
+NAMES = ["evilmod:make", "./evilmod.py:make", "os:getcwd", f"evilmod:make#{hashlib.sha256(EVIL.encode()).hexdigest()[:16]}"]
+KEYS = ["env", "algo", "torso", "roles.agents.algo", "roles.agents.torso"]
+GIVEN = {"algo": "ppo", "env": "matrix:climbing", "steps": 64, **TINY}
+
+
+@pytest.fixture
+def evil(here):
+    (here / "evilmod.py").write_text(EVIL)
+    yield open_store(str(here / "store"))
+    sys.modules.pop("evilmod", None)
+
+
+def refused(capsys, name, *words):
+    """The command says what it would need, and nothing of it was run."""
+    assert main([*words]) == 2
+    said = capsys.readouterr().err
+    needed = "needs own code, evilmod:make; code that a file names is run only when you say so: --allow-code"
+    assert (needed if "#" in name else f"names {name}, without the digits of its source: nothing installed here, nor own code") in said
+    assert not Path("ran").exists()
+
+
+def policy_folder(place, algo="ppo", torso="mlp", env="matrix:climbing"):
+    role = envs.make("matrix:climbing").spec.roles[0]
+    config = algos.configure("ppo", {"hidden": [8]})
+    made = algos.make("ppo", config, role)
+    held = policies.content(made, config, made.policy(made.init(jax.random.key(0))), {"spec": {"env": env}})
+    spec = {**held.spec, "algo": algo, "config": {**held.spec["config"], "torso": torso}}
+    place.mkdir()
+    for name, data in PolicyContent(spec, held.tensors, held.provenance).files.items():
+        (place / name).write_bytes(data)
+    return str(place)
+
+
+def sweep_of(store, key, name, where):
+    """One that somebody wrote, and did not train."""
+    plan = sweeps.make_plan(GIVEN, {"lr": [1e-3, 3e-3]}).document()
+    part = plan["given"] if where == "given" else plan["trials"][1][where]
+    part[key] = name
+    return writer.create(store, "sweep", GIVEN, extra={"plan": plan}).id
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("key", KEYS)
+def test_no_code_of_a_runs_file_is_run(evil, capsys, key, name):
+    writer.create(evil, "train", {**GIVEN, key: name})
+    refused(capsys, name, "train", "--resume", "latest")
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("command", ["evaluate", "watch"])
+def test_no_code_of_a_policys_provenance_is_run(evil, here, capsys, command, name):
+    refused(capsys, name, command, policy_folder(here / "policy", env=name))
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("key", ["algo", "torso"])
+def test_no_code_of_a_policys_spec_is_run(evil, here, key, name):
+    folder = policy_folder(here / "policy", **{key: name})
+    with pytest.raises(ValueError, match=r"policy \w+ (needs own code, evilmod:make|names .*, without the digits)"):
+        agonist.load_policy(folder)
+    assert not Path("ran").exists()
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize(
+    ("key", "where"), [(KEYS[0], "given"), (KEYS[1], "more"), (KEYS[2], "point"), (KEYS[3], "more"), (KEYS[4], "given")]
+)
+def test_no_code_of_a_sweeps_plan_is_run(evil, capsys, key, where, name):
+    sweep_of(evil, key, name, where)
+    refused(capsys, name, "sweep", "--resume", "latest")
+
+
+@pytest.mark.parametrize("digits", ["", NAMES[-1].partition("make")[2]])
+def test_no_code_that_an_archive_brings_is_run(evil, here, capsys, digits):
+    sweep = writer.create(evil, "sweep", GIVEN, extra={"plan": sweeps.make_plan(GIVEN, {"lr": [1e-3]}).document()}).id
+    name = f"other/runs/{sweep}/code/evilmod.py:make{digits}"
+    head = here / "store" / "runs" / sweep / "run.json"
+    told = json.loads(head.read_text())
+    told["extra"]["plan"]["trials"][0]["more"] = {"algo": name}
+    with zipfile.ZipFile("evil.zip", "w") as archive:
+        archive.writestr(f"runs/{sweep}/run.json", json.dumps(told))
+        archive.writestr(f"runs/{sweep}/code/evilmod.py", EVIL)
+    assert main(["runs", "import", "evil.zip", "--store", "other"]) == 0
+    assert (here / "other" / "runs" / sweep / "code" / "evilmod.py").read_text() == EVIL
+    capsys.readouterr()
+    assert main(["sweep", "--resume", "latest", "--store", "other"]) == 2
+    assert ("evilmod.py:make; code that a file names" if digits else f"names {name}, without the digits") in capsys.readouterr().err
+    assert not Path("ran").exists()
+
+
+def test_what_is_installed_is_no_code(here):
+    (here / "lbf.py").write_text(EVIL)
+    with own.strange("run r"):
+        assert envs.named("lbf:8x8-2p-2f-coop") == "lbf:8x8-2p-2f-coop"
+        assert specs.resolve({**GIVEN, "torso": "mlp", "roles.agents.algo": "mappo"}).roles == {"agents": {"algo": "mappo"}}
+
+
+def test_a_plan_names_own_code_by_its_digits(here, monkeypatch):
+    """So it can be followed where that is allowed, wherever in the plan it is named."""
+    (here / "my_torso.py").write_text(
+        "from agonist.nets.torso import mlp\n\ndef make(hidden, activation):\n    return mlp(hidden, activation)\n"
+    )
+    told = {"algos": {"mine": {"algo": "./my_algo.py:make_mine"}, "ppo": {"roles.agents.torso": "my_torso:make"}}}
+    plan = sweeps.study.plan_of_study({**told, "envs": {"my_env:make": {}}, "seeds": 1, "steps": 64})
+    for trial in plan.trials:
+        flat = specs.resolve(plan.keys(trial)).flat()
+        assert {key: value for key, value in plan.keys(trial).items() if key in flat}.items() <= flat.items()
+    again = [plan.keys(trial) for trial in plan.trials]
+    forget(monkeypatch)
+    for keys in again:
+        with own.strange("sweep s"), pytest.raises(ValueError, match="sweep s needs own code, my_"):
+            specs.resolve(keys)
+        with own.strange("sweep s"), own.allowing(True):
+            specs.resolve(keys)
+
+
+def test_what_was_not_resolved_is_not_run_by_assembling(evil):
+    name = NAMES[-1]
+    spec = specs.resolve(GIVEN)
+    for wrong in (
+        replace(spec, env="evilmod:make"),
+        replace(spec, env=name),
+        replace(spec, algo=name),
+        replace(spec, roles={"agents": {"algo": name}}),
+    ):
+        with pytest.raises(ValueError, match="there is no family of environments 'evilmod'|evilmod:make.* is no algorithm"):
+            assembly.assemble(wrong, lambda text: None)
+    assert not Path("ran").exists()
 
 
 def test_processes_that_we_start_find_the_files(here, monkeypatch):

@@ -1,8 +1,11 @@
 """One door for ours and theirs."""
 
+import importlib
+import re
 import subprocess
 import sys
 import tomllib
+from importlib import metadata
 from importlib.metadata import EntryPoint
 from pathlib import Path
 from types import SimpleNamespace
@@ -168,3 +171,70 @@ def test_a_broken_algorithm_or_environment_is_said_by_name(offered):
             ask()
     [row] = envs.families()
     assert row["error"].startswith("mine of the package theirs is broken")
+
+
+@pytest.fixture
+def packages(tmp_path, monkeypatch):
+    """packages(name, entry_points, metadata) puts somebody's package on the path, as an installer would."""
+    monkeypatch.syspath_prepend(str(tmp_path))
+    asked = metadata.entry_points
+
+    def put(name, entry_points, told=None):
+        folder = tmp_path / f"{name}-1.0.dist-info"
+        folder.mkdir()
+        (folder / "entry_points.txt").write_bytes(entry_points)
+        if told is not False:
+            (folder / "METADATA").write_bytes(told or f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n".encode())
+        importlib.invalidate_caches()
+        plugins.installed.cache_clear()
+        plugins._scan.cache_clear()
+
+    yield put
+    metadata.entry_points = asked
+    plugins.installed.cache_clear()
+    plugins._scan.cache_clear()
+
+
+OFFER = b"[agonist.sinks]\npond = no_such_module_at_all:card\n"
+
+
+@pytest.mark.parametrize(
+    ("entry_points", "told", "why"),
+    [
+        (b"[agonist.sinks]\nx = \xff\xfe\n", None, "its entry_points.txt cannot be read .UnicodeDecodeError"),
+        (b"[agonist.sinks]\nx\n", None, "its entry_points.txt cannot be read"),
+        (OFFER, False, r"its METADATA is missing, .* so what it offers \(pond\) is not taken"),
+        (OFFER, b"Name: \xff\n", "its METADATA"),
+        (OFFER, b"Name: broken_one\n", "its METADATA is missing, or names no package and version"),
+    ],
+)
+def test_a_package_that_cannot_be_read_is_listed_and_breaks_nothing(packages, entry_points, told, why):
+    packages("broken_one", entry_points, told)
+    [row] = [row for row in plugins.listing() if row["problem"]]
+    assert (row["group"], row["package"]) == (None, "broken-one")
+    assert re.match(f"broken_one-1.0.dist-info: {why}", row["problem"])
+    assert plugins.load("agonist.algos", "ppo") is not None
+    metadata.entry_points(group="jax_plugins")  # as jax asks, before it trains
+    assert "pond" not in plugins.offers("agonist.sinks")
+    with pytest.raises(ValueError, match="; broken-one cannot be read: see agonist plugins"):
+        plugins.load("agonist.sinks", "pond")
+
+
+def test_packages_that_are_no_plugins_are_passed_over(packages):
+    packages("nameless", b"[console_scripts]\nx = json:loads\n", False)
+    assert plugins.unread() == ()
+
+
+def test_what_a_card_names_must_be_there(offered, module):
+    card = "from agonist.sinks.records import Card\n{} = Card(open={!r}, about='x'{})\n"
+    module("plugin_there", card.format("x", "json:loads", ""))
+    module("plugin_nope", card.format("x", "json:nope", ""))
+    module("plugin_lost", card.format("x", "no_such_module_at_all:x", ""))
+    module("plugin_word", card.format("x", "json", ""))
+    module("plugin_needs", card.format("x", "no_such_module_at_all:x", ", needs='no_such_module_at_all'"))
+    offered(*[entry(name, f"plugin_{name}:x", "theirs", "agonist.sinks") for name in ("there", "nope", "lost", "word", "needs")])
+    problems = {row["name"]: row["problem"] for row in plugins.listing(["agonist.sinks"])}
+    assert (problems["there"], problems["needs"]) == (None, None)
+    assert problems["nope"].startswith("nope of the package theirs is broken: its card says open='json:nope', and AttributeError: ")
+    assert "ModuleNotFoundError" in problems["lost"]
+    assert 'that is not "module:attribute"' in problems["word"]

@@ -159,39 +159,50 @@ def sweep(
     env: str | None = None,
     *,
     over: Mapping[str, Sequence[Any] | str] | None = None,
-    seeds: int = 1,
-    method: str = "grid",
+    seeds: int | None = None,
+    method: str | None = None,
     trials: int = 16,
     eta: int = 4,
     jobs: int | None = None,
     resume: str | Sweep | None = None,
     store: str | Store | None = None,
     on_progress: OnProgress | None = None,
+    allow_code: bool = False,
     **keys: Any,
 ) -> Sweep:
-    """Train every point of `over` (key -> values, or a range such as "1e-4..1e-2" where `method` draws) with so many seeds.
+    """Train every point of `over` (key -> values, or a range such as "1e-4..1e-2") with so many seeds.
 
-    `grid` trains all combinations, `random` draws `trials` points, `halving` draws them and goes on with one in `eta`, again and again.
-    `jobs` is the number of processes; by itself it is what the cores allow. `resume` goes on with one that was stopped.
+    `grid` trains all combinations, `random` draws `trials` points (that is what is done where there is a range), `halving` draws them and
+    goes on with one in `eta`, again and again. `jobs` is the number of processes; by itself it is what the cores allow. `resume` goes on
+    with one that was stopped; of own code only where that is allowed.
     """
     opened = as_store(store)
     if resume is not None:
-        if algo or env or keys or over:
+        if algo or env or keys or over or seeds or method:
             raise ValueError("a resumed sweep keeps its own keys: give nothing else")
         sweep_id = sweeps.sweep_of(opened, resume.id if isinstance(resume, Sweep) else find_run(opened, resume))
-        return Sweep(sweeps.go_on(opened, sweep_id, on_progress, jobs), opened)
+        with code_of(opened, allow_code):
+            return Sweep(sweeps.go_on(opened, sweep_id, on_progress, jobs), opened)
     named = {key: value for key, value in (("algo", algo), ("env", env)) if value is not None}
     plan = sweeps.make_plan({**named, **keys}, over or {}, seeds, method, trials, eta)
     return Sweep(sweeps.begin(opened, plan, on_progress, jobs), opened)
 
 
-def study(file: str, *, jobs: int | None = None, store: str | Store | None = None, on_progress: OnProgress | None = None) -> Sweep:
+def study(
+    file: str,
+    *,
+    jobs: int | None = None,
+    store: str | Store | None = None,
+    on_progress: OnProgress | None = None,
+    allow_code: bool = False,
+) -> Sweep:
     """Train the algorithms x environments x seeds of a TOML file (`agonist.sweeps.study`), or go on with that study where it was."""
     opened = as_store(store)
     plan = sweeps.study.read(file)
     there = sweeps.begun(opened, plan)
     if there:
-        return Sweep(sweeps.go_on(opened, there, on_progress, jobs), opened)
+        with code_of(opened, allow_code):
+            return Sweep(sweeps.go_on(opened, there, on_progress, jobs), opened)
     return Sweep(sweeps.begin(opened, plan, on_progress, jobs), opened)
 
 
@@ -244,7 +255,7 @@ def _seat(who: str | Run | Policy, env: Any, players: Mapping[str, Any], store: 
     with nullcontext() if env is not None else own.strange(f"policy {first.name}", str(first.provenance.get("run", ""))):
         name = envs.named(env if env is not None else str(spec["env"]))
     options = {key[4:]: value for key, value in {**({} if env else spec), **players}.items() if key.startswith("env.")}
-    world = envs.make(name, **options)
+    world = envs.built(name, options)
     others = {key[8:]: specs.who(value) for key, value in {**({} if env else spec), **players}.items() if key.startswith("players.")}
     unknown = [key for key in players if not key.startswith(("env.", "players."))]
     if unknown:

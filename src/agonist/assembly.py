@@ -34,7 +34,7 @@ class Assembly(NamedTuple):
 
 def assemble(spec: Spec, find: Find) -> Assembly:
     """All that training needs."""
-    env = envs.make(spec.env, **spec.options)
+    env = envs.built(spec.env, spec.options)
     known = [role.name for role in env.spec.roles]
     for name in spec.roles:
         if name not in known:
@@ -47,7 +47,7 @@ def assemble(spec: Spec, find: Find) -> Assembly:
     if isinstance(env, Env):
         program = loop.make_program(env, seated.line_up, buffers, spec.train, lay)
     else:
-        env_eval: Any = envs.make(spec.env, **spec.options)  # evaluation may not disturb the episodes of training
+        env_eval: Any = envs.built(spec.env, spec.options)  # evaluation may not disturb the episodes of training
         if env_eval is env:
             raise ValueError("give a function that makes this environment: evaluation plays in one of its own")
         program = loop.make_host_program(env, env_eval, seated.line_up, buffers, spec.train)

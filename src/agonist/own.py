@@ -3,9 +3,10 @@
 Whatever was named so gets a **lasting name**, `module:function#digits`, the digits being the first of the sha256 of its source. That
 is what a run's keys and a policy's spec.json hold: two versions of a file are two algorithms. The source lies in the run's folder.
 
-Code is run when somebody types its name. A name that comes out of a file (`strange`: a policy, a run to go on with) is followed only
-where it was allowed (`--allow-code`) or where this process runs that very code already; its source is looked for in the run's folder,
-in this folder and among the importable modules, and must have the digits that the name says.
+Code is run when somebody types its name, by `named` and `load` alone: whatever is behind them looks code up (`known`) and runs none.
+A name that comes out of a file (`strange`: a policy, a run or a sweep to go on with) has its digits, and is followed only where it was
+allowed (`--allow-code`) or where this process runs that very code already; its source is looked for in the run's folder, in this folder
+and among the importable modules, and must have the digits that the name says. Any other name of a file's is of something installed.
 
 In: text or objects. Out: `Code`; sentences with file and line.
 """
@@ -91,13 +92,13 @@ def strange(who: str, run: str = "") -> Iterator[None]:
 
 
 def is_name(text: str) -> bool:
-    """Whether it names own code. `module:function` does where there is such a module; a name out of a file has its digits."""
+    """Whether it names own code. `module:function` does where there is such a module, and where a file says so, in any case."""
     found = FORM.fullmatch(text)
     if found is None:
         return False
-    if found["digits"] or found["place"].endswith(".py"):
+    if found["digits"] or found["place"].endswith(".py") or _stranger.get():
         return True
-    return _stranger.get() is None and _module_file(found["place"]) is not None
+    return _module_file(found["place"]) is not None
 
 
 def is_code(value: Any) -> bool:
@@ -141,7 +142,7 @@ def load(text: str) -> Code:
             "as in agonist.train(resume=run, env=obj)"
         )
     if stranger and not digits:
-        raise ValueError(f"{stranger.who} names {text}, without the digits of its source: that is no name of own code")
+        raise ValueError(f"{stranger.who} names {text}, without the digits of its source: nothing installed here, nor own code")
     if stranger and not _allowed.get() and os.environ.get(ALLOW) != "1":
         raise ValueError(f"{stranger.who} needs own code, {short(text)}; code that a file names is run only when you say so: --allow-code")
     file, source, module = _found(place, what, digits)
@@ -206,9 +207,10 @@ def _found(place: str, what: str, digits: str) -> tuple[str, bytes, types.Module
     needed = f"{stranger.who} was made with {place}:{what}" if stranger else f"{place}:{what}"
     if changed:
         raise ValueError(f"{needed} as it was (sha256 {digits}...); {changed} has changed since: put it back")
+    needed += ", which" if stranger else ""
     if place.endswith(".py"):
         raise ValueError(f"there is no file {place} in {Path.cwd()}")
-    raise ValueError(f"{needed}, which is nowhere to be found: go to the folder of {_module_name(place)}.py, or make it importable")
+    raise ValueError(f"{needed} is nowhere to be found: go to the folder of {_module_name(place)}.py, or make it importable")
 
 
 def _sources(place: str, what: str, digits: str) -> Iterator[tuple[str, bytes]]:

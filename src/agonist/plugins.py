@@ -5,21 +5,25 @@
 
 A name that two packages offer means neither: `package/name` says which. Ours wins over theirs, who can be asked for in the same way.
 What is wrong with a plugin (it raises, it exits, it is written for another Agonist, it is not what its group takes) is said when
-it is asked for by name, or by `listing`, and breaks nothing else.
+it is asked for by name, or by `listing`, and breaks nothing else. Nor does a package whose own records cannot be read: `listing` names it.
 
 `offers(group)` -> name -> entry point, importing nothing; `load(group, name)` -> the object, or a ValueError in a sentence.
 """
 
 from __future__ import annotations
 
+import importlib
+import importlib.util
 import sys
 import threading
 import time
 from collections.abc import Callable, Mapping
 from contextlib import redirect_stdout
 from dataclasses import dataclass
-from functools import cache
-from importlib.metadata import EntryPoint, entry_points, version
+from functools import cache, partial
+from importlib import metadata
+from importlib.metadata import Distribution, EntryPoint, EntryPoints, distributions, version
+from pathlib import PurePath
 from typing import Any
 
 from agonist.options import nearest
@@ -32,6 +36,7 @@ EXPECTED = {  # group -> the type of what it takes, and how to call that; by nam
     "agonist.sinks": ("agonist.sinks.records:Card", "an agonist.sinks.Card"),
     "agonist.commands": ("", "a function or a typer.Typer"),
 }
+NAMING = ("make", "options", "config", "open")  # fields of a card that name "module:attribute"
 
 
 @dataclass(frozen=True)
@@ -47,6 +52,72 @@ class Offer:
     def asked(self) -> str:
         """By which name it is had."""
         return f"{self.package}/{self.name}" if self.package and self.rivals else self.name
+
+
+@dataclass(frozen=True)
+class Unread:
+    """A package whose own records cannot be read: nothing that it offers is taken."""
+
+    package: str
+    why: str
+
+
+@cache
+def _scan(path: tuple[str, ...]) -> tuple[tuple[EntryPoint, ...], tuple[Unread, ...]]:
+    """What all packages on the path offer us, and those that cannot be read."""
+    seen: set[str] = set()
+    every: list[EntryPoint] = []
+    taken: list[EntryPoint] = []
+    unread: list[Unread] = []
+    for dist in distributions(path=list(path)):
+        folder = PurePath(str(getattr(dist, "_path", "") or "unknown")).name
+        name = folder.removesuffix(".dist-info").removesuffix(".egg-info").partition("-")[0].lower().replace("_", "-")
+        if name in seen:  # of two versions on the path, the first is what an import finds
+            continue
+        seen.add(name)
+        try:
+            every += (found := [*dist.entry_points])
+        except Exception as error:
+            _pass_over(every)
+            unread.append(Unread(name, f"{folder}: its entry_points.txt cannot be read ({_said(error)}); install it again"))
+            continue
+        entries = [entry for entry in found if entry.group in EXPECTED]
+        if entries and (why := _nameless(dist)):
+            said = ", ".join(entry.name for entry in entries)
+            unread.append(Unread(name, f"{folder}: {why}, so what it offers ({said}) is not taken; install it again"))
+            continue
+        taken += entries
+    return tuple(taken), tuple(unread)
+
+
+def _pass_over(readable: list[EntryPoint]) -> None:
+    """jax asks all packages as well, and one that cannot be read would stop it: then it is told what the others offer."""
+    asked = metadata.entry_points
+
+    def answered(**of: Any) -> Any:
+        try:
+            return asked(**of)
+        except Exception:
+            return EntryPoints(readable).select(**of)
+
+    metadata.entry_points = answered
+
+
+def _nameless(dist: Distribution) -> str:
+    """Why a package cannot say what it is called; empty where it can."""
+    try:
+        return "" if dist.metadata["Name"] and dist.metadata["Version"] else "its METADATA is missing, or names no package and version"
+    except Exception as error:
+        return f"its METADATA cannot be read ({_said(error)})"
+
+
+def entry_points(group: str) -> list[EntryPoint]:
+    return [entry for entry in _scan(tuple(sys.path))[0] if entry.group == group]
+
+
+def unread() -> tuple[Unread, ...]:
+    """The packages that cannot be read."""
+    return _scan(tuple(sys.path))[1]
 
 
 @cache
@@ -94,7 +165,8 @@ def find(group: str, name: str) -> Offer:
     """Whose offer a name means."""
     same = [offer for offer in installed(group) if name in (offer.name, f"{offer.package}/{offer.name}")]
     if not same:
-        raise ValueError(f"nothing called {name!r} among {group}{nearest(name, offers(group))}")
+        lost = f"; {', '.join(one.package for one in unread())} cannot be read: see agonist plugins" if unread() else ""
+        raise ValueError(f"nothing called {name!r} among {group}{nearest(name, offers(group))}{lost}")
     if len(same) > 1 and same[0].package is not None:
         packages = " and ".join(str(offer.package) for offer in same)
         raise ValueError(f"{name} is offered by {packages}: say {' or '.join(offer.asked for offer in same)}")
@@ -124,14 +196,43 @@ def listing(groups: Mapping[str, Any] = EXPECTED, taken: Mapping[str, str] | Non
             began = time.perf_counter()
             problem = about = ""
             try:
-                about = _about(load(group, f"{offer.package}/{offer.name}" if offer.package else offer.name, PATIENCE))
+                made = load(group, f"{offer.package}/{offer.name}" if offer.package else offer.name, PATIENCE)
+                about = _about(made)
+                problem = _lacking(offer, made) if offer.package else ""
             except ValueError as error:
                 problem = str(error)
             seconds = round(time.perf_counter() - began, 3)
             clash = _clash(offer, taken or {})
             row = {"group": group, "name": offer.name, "package": offer.package, "version": offer.version, "ask_for": offer.asked}
             rows.append({**row, "about": about, "problem": problem or None, "clash": clash or None, "seconds": seconds})
+    for one in unread():
+        row = {"group": None, "name": one.package, "package": one.package, "version": "", "ask_for": one.package}
+        rows.append({**row, "about": "", "problem": one.why, "clash": None, "seconds": 0.0})
     return rows
+
+
+def _lacking(offer: Offer, card: Any) -> str:
+    """What somebody's card names and is not there. Where a package that it needs is missing, that is said when it is asked for."""
+    needs = getattr(card, "needs", "")
+    if needs and importlib.util.find_spec(needs.partition(".")[0]) is None:
+        return ""
+    for field in NAMING:
+        if isinstance(text := getattr(card, field, None), str):
+            _, error = _patiently(partial(_at, text), PATIENCE)
+            if error is not None:
+                return f"{offer.name} of the package {offer.package} is broken: its card says {field}={text!r}, and {_said(error)}"
+    return ""
+
+
+def _at(text: str) -> Any:
+    """What "module:attribute" names."""
+    module, _, name = text.partition(":")
+    if not name:
+        raise ValueError('that is not "module:attribute"')
+    made = importlib.import_module(module)
+    for part in name.split("."):
+        made = getattr(made, part)
+    return made
 
 
 def _clash(offer: Offer, taken: Mapping[str, str]) -> str:
@@ -145,12 +246,17 @@ def _clash(offer: Offer, taken: Mapping[str, str]) -> str:
 
 
 def _imported(offer: Offer, patience: float | None) -> tuple[Any, BaseException | None]:
-    """(the object, what kept us from it). Its module may raise, exit, or print what would spoil our own output."""
+    """(the object, what kept us from it)"""
+    return _patiently(offer.entry.load, patience if offer.package else None)
+
+
+def _patiently(work: Callable[[], Any], patience: float | None) -> tuple[Any, BaseException | None]:
+    """Somebody's module may raise, exit, hang, or print what would spoil our own output."""
     with redirect_stdout(sys.stderr):
-        if patience is None or offer.package is None:
-            return _attempt(offer.entry.load)
+        if patience is None:
+            return _attempt(work)
         out: list[tuple[Any, BaseException | None]] = []
-        worker = threading.Thread(target=lambda: out.append(_attempt(offer.entry.load)), daemon=True)
+        worker = threading.Thread(target=lambda: out.append(_attempt(work)), daemon=True)
         worker.start()
         worker.join(patience)
     return out[0] if out else (None, TimeoutError(f"its module was not imported within {patience:g} s"))

@@ -40,6 +40,7 @@ def load(content: PolicyContent, role: Role | None = None) -> Policy:
         check_fits(content.name, trained, role)
     with own.strange(f"policy {content.name}", str(content.provenance.get("run", ""))):
         try:
+            algo = algos.named(algo)
             bound = algos.configure(algo, config)
         except ValueError as error:
             said = str(error) if content.name in str(error) else f"policy {content.name} cannot be played here: {error}"

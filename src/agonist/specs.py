@@ -77,10 +77,18 @@ def resolve(given: Mapping[str, Any]) -> Spec:
         if not key:
             raise ValueError(f"roles.{path} names no key: write roles.ROLE.KEY=VALUE, as in roles.prey.lr=1e-3")
         by_role.setdefault(role, {})[key] = value
+    by_role = {role: _typed(str(keys.get("algo", algo)), role, keys) for role, keys in by_role.items()}
+    by_role = {role: _lasting(algo, keys) for role, keys in by_role.items()}
     config = algos.configure(algo, {key: value for key, value in given.items() if key in algo_keys})
     train = fill(TrainConfig, {key: value for key, value in given.items() if key in train_keys}, "training")
     log = fill(LogConfig, {key: value for key, value in given.items() if key in log_keys}, "logging")
     return Spec(algo, env, steps, seed, config, train, log, options, by_role, {seat: who(player) for seat, player in players.items()})
+
+
+def _typed(algo: str, role: str, keys: Mapping[str, Any]) -> dict[str, Any]:
+    """A role's own keys as values: `1e-3` and `0.001` are one."""
+    typed = fill(algos.config_type(algo), {key: value for key, value in keys.items() if key != "algo"}, f"roles.{role}: {own.short(algo)}")
+    return {key: value if key == "algo" else getattr(typed, key) for key, value in keys.items()}
 
 
 def lasting(given: Mapping[str, Any]) -> dict[str, Any]:
@@ -90,6 +98,12 @@ def lasting(given: Mapping[str, Any]) -> dict[str, Any]:
         if out.get(key):
             out[key] = named(out[key])
     return out
+
+
+def _lasting(algo: str, keys: Mapping[str, Any]) -> dict[str, Any]:
+    """A role's keys, own code by its lasting name."""
+    named = {"algo": algos.named(keys["algo"])} if "algo" in keys else {}
+    return algos.lasting(named.get("algo", algo), {**keys, **named})
 
 
 def for_role(spec: Spec, role: str) -> tuple[str, Any]:

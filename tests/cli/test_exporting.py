@@ -5,7 +5,7 @@ import zipfile
 import pandas as pd
 import pytest
 
-from agonist.runs import open_store
+from agonist.runs import create, open_store
 
 
 def test_a_run_goes_into_another_store(agonist, trained, tmp_path):
@@ -45,3 +45,29 @@ def test_wrong_words(agonist, trained, words, why):
     said = agonist("runs", "export", *words, "--store", trained[0])
     assert (said.code, said.out) == (2, "")
     assert why in said.err
+
+
+def test_a_sweep_takes_its_runs_along(agonist):
+    store = open_store("store")
+    sweep = create(store, "sweep", {}, argv=[], run_id="20260201-000000-red-owl")
+    for i in range(2):
+        child = create(store, "train", {"algo": "ppo", "seed": i}, parents=[sweep.id], argv=[], run_id=f"2026020{i + 2}-000000-grey-owl")
+        child.metrics(1, {"eval/return": 0.5})
+        child.finish("finished")
+    sweep.finish("finished")
+    assert "3 runs, of which 2 are parts of a sweep that go along" in agonist("runs", "export", "red-owl", "--out", "x.zip").out
+    assert agonist("runs", "import", "x.zip", "--store", "other").code == 0
+    assert len(agonist("runs", "show", "red-owl", "--store", "other", "--json").json["children"]) == 2
+    assert agonist("runs", "export", "red-owl", "--out", "x.csv", "--json").json["along"] == 2
+    assert pd.read_csv("x.csv").seed.tolist() == [0, 1]
+
+
+def test_a_table_brings_the_result_back(agonist, trained):
+    store, run = trained
+    assert agonist("runs", "export", run["run"], "--store", store, "--out", "x.csv").code == 0
+    assert agonist("runs", "import", "x.csv", "--store", "other").code == 0
+    [back] = agonist("runs", "list", "--store", "other", "--json").json["runs"]
+    for name in ("eval/return", "eval/interval", "eval/episodes"):
+        assert back[name] == run[name]
+    assert agonist("runs", "compare", "--store", "other").code == 0
+    assert agonist("plot", "metrics", "--store", "other").code == 0

@@ -72,3 +72,14 @@ def test_wrong_words(agonist, store, words, why):
     said = agonist("runs", *words)
     assert (said.code, said.out) == (2, "")
     assert why in said.err
+
+
+def test_a_sweep_is_archived_with_its_runs_and_comes_back_with_them(agonist, store):
+    sweep, child = "20260201-000000-red-owl", "20260202-000000-grey-owl"
+    create(store, "sweep", {}, argv=[], run_id=sweep)
+    create(store, "train", {}, parents=[sweep], argv=[], run_id=child)
+    out = agonist("runs", "archive", "red-owl").out
+    assert f"{child}  archived, with {sweep}" in out
+    assert listed(agonist) == IDS
+    assert agonist("runs", "archive", "red-owl", "--undo").code == 0
+    assert listed(agonist) == [*IDS, sweep, child]

@@ -117,6 +117,18 @@ def test_an_episode_can_be_cut(agonist, trained):
     assert (told["episodes"][0]["steps"], told["frames"]) == (2, 3)
 
 
+def test_a_file_holds_so_many_steps_and_says_where_it_cuts(agonist, trained, monkeypatch):
+    monkeypatch.setattr("agonist.cli.play.LONGEST", 3)
+    words = ["watch", "latest", "--out", "x.gif", "--store", trained[0], "--json"]
+    said = agonist(*words, "--episodes", 2)
+    assert [episode["steps"] for episode in said.json["episodes"]] == [3, 3]
+    assert "agonist: the episodes of seeds 0, 1 went on after 3 steps, where the film ends; --limit N shows more" in said.err
+    for more, steps in ((["--limit", 4], 4), (["env.rounds=3"], 3)):
+        said = agonist(*words, *more)
+        assert said.json["episodes"][0]["steps"] == steps
+        assert "went on" not in said.err
+
+
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [

@@ -31,6 +31,8 @@ def test_delete_and_restore(agonist, store):
     out = agonist("runs", "delete", "calm-heron").out
     assert f"{IDS[1]}  deleted, with {IDS[0]}" in out
     assert f"for 7d they come back with: agonist runs restore {IDS[0]}" in out
+    out = agonist("runs", "delete", "bold-lynx", "--store", "store", "--dry-run").out
+    assert f"for 7d it comes back with: agonist runs restore {IDS[2]} --store store" in out
     assert listed(agonist) == IDS[2:]
     assert agonist("runs", "show", "calm-heron").err.startswith(f"agonist: run {IDS[0]} is deleted; bring back")
     waiting = agonist("runs", "restore", "--json").json["deleted"]

@@ -69,3 +69,9 @@ def test_a_run_that_was_extended_has_the_steps_to_which_it_was(store, write):
     store.replace(name, json.dumps(json.loads(store.get(name)) | {"total": 900}).encode())
     [found], _ = read_runs(store, chosen(store, [run]), "eval/return")
     assert found.spec["steps"] == 900
+
+
+def test_runs_that_were_brought_count_as_trained(store, write):
+    runs = [write([0, 1], kind=kind, seed=i) for i, kind in enumerate(("train", "foreign", "foreign"))]
+    assert ids(chosen(store)) == runs[1:]
+    assert ids(chosen(store, where="kind = foreign")) == runs[1:]

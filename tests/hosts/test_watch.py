@@ -239,6 +239,28 @@ def test_strangers_are_hung_up_on(where):
     assert zero.ended() == (130, "stopped before training began")
 
 
+def test_no_crowd_of_silent_links_keeps_a_host_out(where, monkeypatch):
+    monkeypatch.setattr(roll, "STRANGERS", 3)
+    monkeypatch.setattr(roll, "HELLO", 0.5)
+    zero = Host(where, 0)
+    silent = [raw(where) for _ in range(8)]
+    with raw(where, hello_of(where)) as other:
+        assert b'"start"' in other.recv(4096)
+    assert zero.ended(5)[0] == 1
+    for link_of_a_stranger in silent:
+        link_of_a_stranger.close()
+
+
+def test_silent_links_are_hung_up_on_after_a_while(where, monkeypatch):
+    monkeypatch.setattr(roll, "HELLO", 0.3)
+    zero = Host(where, 0)
+    with raw(where) as other:
+        other.settimeout(5)
+        assert other.recv(100) == b""
+    zero.events.put(Signalled(signal.SIGINT))
+    assert zero.ended() == (130, "stopped before training began")
+
+
 def test_a_broken_link_is_a_host_that_is_gone(where):
     zero = Host(where, 0)
     other = raw(where, hello_of(where))

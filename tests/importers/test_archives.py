@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from agonist.importers import archives, bring
-from agonist.runs import create, open_store, read_metrics, read_run
+from agonist.runs import create, export, open_store, read_metrics, read_run
+from agonist.runs.folder import came_from_elsewhere
 
 
 @pytest.fixture
@@ -47,7 +48,8 @@ def test_runs_come_back_as_they_were(name, exported, tmp_path):
     assert not list(store.list(""))
     [one] = bring(store, path)
     assert (one.run, one.new, one.spec, one.steps) == (run, True, {"algo": "ppo", "env": "e:t", "seed": 5}, 64)
-    assert {name: store.get(name) for name in store.list("runs/")} == files
+    assert came_from_elsewhere(store, run)
+    assert {name: store.get(name) for name in store.list("runs/") if not name.endswith("/imported.json")} == files
     assert read_run(store, run)["summary"]["status"] == "finished"
     assert read_metrics(store, run)["eval/return"][2].tolist() == [0.5]
     [again] = bring(store, path)
@@ -116,7 +118,7 @@ def test_links_in_a_zip_are_refused(exported, tmp_path):
 
 def test_bombs_are_refused(exported, tmp_path, monkeypatch):
     run, files = exported
-    monkeypatch.setattr(archives, "FREE", 1 << 20)
+    monkeypatch.setattr(export, "FREE", 1 << 20)
     bomb = {**files, f"runs/{run}/media/big": bytes(30 << 20)}
     for name in ("a.zip", "a.tar.gz"):
         with pytest.raises(ValueError, match="would unfold to more than"):

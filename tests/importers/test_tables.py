@@ -78,6 +78,7 @@ def test_what_our_own_sinks_write(tmp_path):
         ("step,a\n-1,2\n", "needs a whole number"),
         ("step,a\n1,word\n", "holds no figures"),
         ("step,a\n", "holds no figures"),
+        ("run,algo,env,seed,step,time,name,value\n", "holds no figures: it has a head, and no row"),
         ("", "no column 'step'"),
     ],
 )
@@ -102,3 +103,11 @@ def test_other_files_are_refused(tmp_path):
     (tmp_path / "c.csv").write_text("step,time,a\n1,1,2\n")
     with pytest.raises(ValueError, match="no column 'ret'"):
         read(tmp_path / "c.csv", {"return": "ret"})
+
+
+def test_final_figures_are_the_runs_result_and_no_points(tmp_path):
+    rows = [("a/b", 9), ("final/loss", 4), ("final/eval/return", 1), ("final/eval/return_low", 0), ("final/eval/return_high", 2)]
+    (tmp_path / "a.csv").write_text("step,name,value\n" + "".join(f"7,{name},{value}\n" for name, value in rows))
+    [one] = read(tmp_path / "a.csv", {})
+    assert [dict(row.values) for row in one.rows] == [{"a/b": 9, "final/loss": 4}]
+    assert one.final == {"eval/return": 1, "eval/interval": [0, 2]}

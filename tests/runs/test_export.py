@@ -103,3 +103,20 @@ def test_the_name_says_the_kind(name):
 def test_a_folder_that_is_not_there(store, tmp_path):
     with pytest.raises(ValueError, match="there is no folder"):
         export(store, IDS, tmp_path / "no" / "x.zip")
+
+
+def test_final_figures_close_a_table(tmp_path):
+    store = open_store(str(tmp_path / "store"))
+    out = runs.create(store, "train", {"algo": "ppo"}, argv=[])
+    out.metrics(10, {"eval/return": 0.1}, time_s=1.0)
+    out.metrics(20, {"loss/value": 0.2}, time_s=2.0)
+    out.summarise(final={"eval/return": 0.5, "eval/interval": [0.4, 0.6], "eval/episodes": 40, "eval/play": "greedy", "policy": "abc"})
+    out.finish("finished")
+    for kind, reader in (("csv", pd.read_csv), ("parquet", pd.read_parquet)):
+        export(store, [out.id], tmp_path / f"x.{kind}")
+        table = reader(tmp_path / f"x.{kind}")
+        rows = list(zip(table.step, table.time, table.name.astype(str), table.value, strict=True))
+        assert rows[2:] == [
+            (20, 2.0, f"final/eval/{name}", value)
+            for name, value in (("return", 0.5), ("episodes", 40), ("return_low", 0.4), ("return_high", 0.6))
+        ]

@@ -149,3 +149,22 @@ def test_policies_of_deleted_runs_are_not_found(store):
     marks.change(store, IDS[1], marks.delete())
     with pytest.raises(ValueError, match=name):
         runs.find_policy(store, name)
+
+
+def test_a_sweep_has_no_policy_and_names_its_best_run(tmp_path):
+    store = DirectoryStore(tmp_path / "store")
+    sweep = runs.create(store, "sweep", {}, argv=[], run_id="20260101-000000-bold-lynx").id
+    with pytest.raises(ValueError, match=rf"^run {sweep} is a sweep of 0 runs: .*none of them has been evaluated yet"):
+        runs.run_policies(store, sweep)
+    for i, (words, score, status) in enumerate(
+        (("calm-owl", 0.25, "finished"), ("wise-owl", 0.75, "finished"), ("red-owl", 9.0, "failed"))
+    ):
+        out = runs.create(store, "train", {}, parents=[sweep], argv=[], run_id=f"2026010{i + 2}-000000-{words}")
+        out.metrics(1, {"eval/return": score})
+        out.heartbeat(1)
+        out.finish(status)
+    for ask in (lambda: runs.run_policies(store, sweep), lambda: runs.find_policy(store, "bold-lynx@best")):
+        with pytest.raises(
+            ValueError, match=r"is a sweep of 3 runs: they have the policies, not it; the best is wise-owl \(eval/return 0.75\)"
+        ):
+            ask()

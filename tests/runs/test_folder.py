@@ -154,4 +154,4 @@ def test_what_cannot_be_read_at_all_is_listed_as_damaged():
         store.replace(at(two.id, name), b"not json")
     listed = {run["id"]: run for run in runs.list_runs(store)}
     assert [listed[run.id]["status"] for run in (one, two)] == ["damaged", "damaged"]
-    assert "should be mappings" in listed[one.id]["problem"]
+    assert "its last is 3, where a mapping belongs" in listed[one.id]["problem"]

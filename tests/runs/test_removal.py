@@ -130,3 +130,11 @@ def test_a_full_disk_can_be_purged(store, monkeypatch):
     monkeypatch.setattr(store, "delete", lambda name: (delete(name), room.__setitem__(0, True)))
     removal.purge(store, [one])
     assert store.objects == {}
+
+
+def test_a_family_is_whole(store):
+    study, sweep = make(store, "s-t", "study"), make(store, "s-s", "sweep", ["20260101-000000-s-t"])
+    child, lone = make(store, "c-c", parents=[sweep]), make(store, "o-o")
+    every = runs.list_runs(store)
+    assert removal.family(every, [lone, study]) == {lone: None, study: None, sweep: study, child: sweep}
+    assert removal.family(every, [child]) == {child: None}

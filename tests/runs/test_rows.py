@@ -21,6 +21,7 @@ def test_a_row_is_flat_and_the_runs_own_facts_come_first():
     final = {**SUMMARY, "final": {"eval/return": 0.9, "policy": "abc"}, "marks": {"tags": ["a"], "note": "n", "archived": "2026"}}
     row = rows.row_of(final)
     assert (row["eval/return"], row["policy"], row["tags"], row["note"], row["archived"]) == (0.9, "abc", ["a"], "n", True)
+    assert "eval/interval" not in row  # the last evaluation's is not that of the final one
     assert "lr" not in rows.brief_of(SUMMARY)
 
 

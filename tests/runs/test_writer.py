@@ -350,8 +350,12 @@ def test_a_run_of_another_host_is_live_by_its_heartbeat(store, run):
 
 def test_a_finished_run_of_a_living_process_may_be_taken_up(store, run):
     elsewhere(store, run, 1)
+    with pytest.raises(ValueError, match="last heard of"):
+        runs.open_for_resume(store, run.id)
     store.objects[at(run.id, "events/000001.jsonl")] += b'\n{"kind": "finished"}\n'
-    runs.open_for_resume(store, run.id)
+    again, _ = runs.open_for_resume(store, run.id)
+    assert (again.number, again.summary["status"]) == (2, "running")
+    assert [event["kind"] for event in runs.read_events(store, run.id)] == ["started", "finished", "resumed"]
 
 
 def test_writing_a_checkpoint_is_quick(tmp_path):

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from agonist.sinks import Beginning, Evaluation, LogConfig, Past, Point, open_sinks
+from agonist.sinks import Beginning, Evaluation, LogConfig, Past, Point, open_sinks, settle
 
 RUN = "20261119-211433-calm-heron"
 SPEC = {"algo": "ppo", "env": "lbf:2s-8x8", "seed": 3, "lr": 1e-3, "hidden": [8]}
@@ -40,7 +40,7 @@ def told(tmp_path):
     def tell(*names, behind=None, last=3, absolute=True, close=True, log=None, patience=15.0, **beginning):
         config = LogConfig(base_exp_path=str(tmp_path / "out"), sinks=names)
         taken_up = {} if behind is None else {"step": behind * 2 * UPDATE, "past": lambda: past_of(behind)}
-        sinks = open_sinks(config, Beginning(**{"run": RUN, "spec": SPEC, "log": log} | taken_up | beginning), patience)
+        sinks = open_sinks(config, Beginning(**{"run": RUN, "spec": SPEC, "log": log} | taken_up | beginning))
         for k in range(0 if behind is None else behind + 1, last + 1):
             points, (step, *found) = calls_of(k)
             for point in points:
@@ -50,6 +50,7 @@ def told(tmp_path):
             sinks.evaluation(step, {"agents": [4.0, 8.0] * 10}, [5, 7] * 10, True)
         if close:
             sinks.close("finished" if absolute else "interrupted", {"eval/return": 6.0}, {})
+            settle(patience)
         return sinks
 
     tell.base = tmp_path / "out"

@@ -7,17 +7,17 @@ import time
 
 import pytest
 
-from agonist.sinks import Beginning, LogConfig
+from agonist.sinks import Beginning, LogConfig, settle
 from agonist.sinks.apart import open_apart
 from agonist.sinks.lanes import Sinks
 
 pytestmark = pytest.mark.usefixtures("foreign")
 
 
-def start(function, base, log=None, patience=15.0):
+def start(function, base, log=None):
     config = LogConfig(base_exp_path=str(base), sinks=("mine",))
     beginning = Beginning("run", {"algo": "ppo", "hidden": [8]}, step=5)
-    return Sinks({"mine": lambda: open_apart(f"foreign_sinks:{function}", beginning, config)}, log, patience)
+    return Sinks({"mine": lambda: open_apart(f"foreign_sinks:{function}", beginning, config)}, log)
 
 
 def calls(base):
@@ -39,6 +39,7 @@ def test_it_is_told_everything(tmp_path, capfd):
     sinks.metrics(7, {"loss": 0.5, "inf": float("inf")})
     sinks.evaluation(7, {"a": [1.0, 2.0]}, [3.0, 4.0], True)
     sinks.close("finished", {"eval/return": 1.5, "none": float("nan")}, {})
+    settle()
     pid, *rest = calls(tmp_path)
     assert rest == [
         "metrics 7 {'loss': 0.5, 'inf': inf}",
@@ -58,15 +59,17 @@ def test_a_failure_is_one_sentence(function, sentence, tmp_path):
     sinks = start(function, tmp_path, said.append)
     sinks.metrics(1, {"a": 1.0})
     sinks.close("finished", {}, {})
+    settle()
     assert len(said) == 1
     assert said[0].startswith(f"the sink mine failed and is left out from here on; training goes on ({sentence}")
 
 
 def test_one_that_hangs_is_killed(tmp_path):
     said = []
-    sinks = start("open_hanging", tmp_path, said.append, patience=1.5)
+    sinks = start("open_hanging", tmp_path, said.append)
     began = time.monotonic()
     sinks.close("finished", {}, {})
+    settle(1.5)
     assert time.monotonic() - began < 4
     assert len(said) == 1
     assert "not done within" in said[0]

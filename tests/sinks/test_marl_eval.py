@@ -140,6 +140,7 @@ for k in range(count):
     time.sleep(0.004)
 sinks.evaluation(k, {"a": [k, seed] * 10}, [1, 1] * 10, True)
 sinks.close("finished", {}, {})
+settle()
 """
 
 

@@ -1,5 +1,7 @@
 """Names made safe, whole writes, and a lock that dies with its holder."""
 
+import errno
+import os
 import subprocess
 import sys
 import time
@@ -9,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agonist.sinks.paths import locked, part, write_whole
+from agonist.sinks.records import SinkError
 
 
 @pytest.mark.parametrize("text", ["ppo", "20261119-211433-calm-heron", "lr=0.001", "a_b.c+d@e"])
@@ -66,3 +69,17 @@ def test_a_killed_holder_leaves_no_lock(tmp_path):
     holder.stdout.close()
     with locked(tmp_path / "file", 2) as got:
         assert got
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no flock")
+@pytest.mark.parametrize("number", [errno.ENOTSUP, errno.ENOLCK, errno.ENOSYS])
+def test_a_disk_without_locks_is_said_at_once(number, tmp_path, monkeypatch):
+    def flock(descriptor, how):
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr("fcntl.flock", flock)
+    began = time.monotonic()
+    with pytest.raises(SinkError, match="locks no files") as told, locked(tmp_path / "metrics.json", 10):
+        pass
+    assert os.strerror(number) in str(told.value)
+    assert time.monotonic() - began < 1

@@ -97,6 +97,17 @@ def test_the_interval_of_the_iqm_holds_it_about_as_often_as_the_page_says():
         assert abs(held / rounds - share) < 0.05
 
 
+def test_blocks_of_any_size_say_the_same(monkeypatch):
+    parts = as_parts(scores((7, 3)))
+    whole = draws(parts, 100), bootstrap(parts, iqm)
+    rng = np.random.default_rng(0)
+    for found, part in zip(whole[0], parts, strict=True):
+        np.testing.assert_array_equal(found, rng.integers(0, part.size, (100, part.size)))
+    monkeypatch.setattr(aggregates, "BLOCK", 50)
+    np.testing.assert_array_equal(whole[0], draws(parts, 100))
+    assert bootstrap(parts, iqm) == whole[1]
+
+
 def test_normalised_by_the_bounds_of_all():
     assert normalise({"a": [2, 4], "b": [7]}, {"a": (0, 4), "b": (7, 7)}) == {"a": [0.5, 1.0], "b": [0.5]}
 

@@ -1,5 +1,7 @@
 """One group against another: verdicts that must come, and how often those that must not."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 from rliable import metrics
@@ -74,6 +76,19 @@ def test_improvement_by_hand():
     assert told["probability"] == pytest.approx((2.5 + 2.5 + 5 + 0 + 5) / 25)
     low, high = told["probability_interval"]
     assert 0 <= low < told["probability"] < high <= 1
+
+
+def test_large_groups_take_little_memory():
+    """Two of 150 runs: all pairs of 2,000 resamples would be 360 MB."""
+    a, b = np.random.default_rng(3).normal(0, 1, (2, 150))
+    tracemalloc.start()
+    told = compare(a, b)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 60e6
+    drawn = [np.random.default_rng(seed).integers(0, 150, (2000, 150)) for seed in (0, 1)]
+    slow = [improvement([a[ours]], [b[theirs]]) for ours, theirs in zip(*drawn, strict=True)]
+    assert told["probability_interval"] == list(np.quantile(slow, [0.025, 0.975]))
 
 
 def test_the_margin_is_a_twentieth_of_what_training_gains():

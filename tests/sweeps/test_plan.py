@@ -20,7 +20,28 @@ def test_a_grid_is_every_combination_with_every_seed():
     assert told == [(point, seed) for point in points for seed in (3, 4)]
     assert [trial.label for trial in plan.trials[:2]] == ["lr=0.001 hidden=[8] seed 3", "lr=0.001 hidden=[8] seed 4"]
     assert plan.keys(plan.trials[2]) == {**BASE, "lr": 0.001, "hidden": [16, 16], "seed": 3}
-    assert len({trial.run for trial in plan.trials}) == 8
+    ids = [plan.run("20261119-211433-calm-heron", trial) for trial in plan.trials]
+    assert ids[0] == "20261119-211433-calm-heron-1"
+    assert ids == sorted(set(ids))
+
+
+def test_ids_sort_also_where_there_are_many():
+    plan = make_plan(BASE, {"lr": [str(0.001 * (i + 1)) for i in range(12)]})
+    ids = [plan.run("s", trial) for trial in plan.trials]
+    assert ids[:2] == ["s-01", "s-02"]
+    assert ids == sorted(set(ids))
+
+
+def test_seeds_are_counted_or_named():
+    assert [trial.seed for trial in make_plan(BASE, {"seed": ["4", "9"], "lr": ["1e-3"]}).trials] == [4, 9]
+    assert [trial.seed for trial in make_plan({**BASE, "seed": 7}, {}, seeds=2).trials] == [7, 8]
+    assert list(make_plan(BASE, {"seed": [1, 2]}).points()) == [""]
+
+
+def test_keys_of_a_role_are_values_too():
+    given = {"algo": "ppo", "env": "lighthouse:2x2"}
+    with pytest.raises(ValueError, match=r"the sweep has roles\.ship\.lr=0\.001 twice"):
+        make_plan(given, {"roles.ship.lr": ["1e-3", "0.001"]})
 
 
 def test_a_plan_is_json_there_and_back():
@@ -75,12 +96,17 @@ def test_the_best_survive_and_what_failed_does_not():
         ({"lrr": ["1", "2"]}, {}, "ppo has no key 'lrr'; did you mean lr"),
         ({"lr": ["1e-3", "x"]}, {}, "lr needs a number such as 0.99 or 3e-4, got 'x'"),
         ({"lr": ["1e-3", "0.001"]}, {}, "the sweep has lr=0.001 twice: values of a key need to be different"),
-        ({"lr": "1e-4..1e-2"}, {}, "lr=1e-4..1e-2 is a range, of which a grid has no end"),
+        ({"lr": "1e-4..1e-2"}, {"method": "grid"}, "lr=1e-4..1e-2 is a range, of which a grid has no end"),
         ({"lr": "1e-2..1e-4"}, {"method": "random"}, "lr=1e-2..1e-4 is no range LOW..HIGH"),
         ({"lr": "log:0..1"}, {"method": "random"}, "is no range LOW..HIGH, log:LOW..HIGH (of positive numbers)"),
         ({"lr": ["1", "2"]}, {"method": "bayes"}, "a sweep is one of grid, random, halving, got 'bayes'"),
         ({}, {"method": "random"}, "nothing to draw from: give a key several values or a range"),
         ({"lr": ["1", "2"]}, {"seeds": 6000}, "that makes 12,000 runs; a sweep has at most 10,000"),
+        ({"lr": []}, {}, "lr needs a list of values, such as [1e-3, 3e-3]"),
+        ({"lr": 1e-3}, {}, "lr needs a list of values, such as [1e-3, 3e-3]"),
+        ({"steps": ["1", "2"]}, {}, "steps is given as 100000.0 and swept over: which one holds?"),
+        ({"seed": ["1", "2"]}, {"seeds": 2}, "name the seeds, as in seed=1,2,5, or say how many, as in --seeds 3"),
+        ({"seed": ["1", "1"]}, {}, "the sweep has seed 1 twice"),
         ({"lr": ["1", "2"]}, {"seeds": 0}, "need seeds >= 1 and trials >= 1, got 0, 16"),
         ({"lr": ["1", "2"]}, {"method": "halving", "eta": 1}, "needs eta >= 2, got 1"),
     ],

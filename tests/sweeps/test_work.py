@@ -11,10 +11,11 @@ import time
 import jax
 import pytest
 
+import agonist
 from agonist import api, specs, sweeps, training
-from agonist.runs import folder, open_store
+from agonist.runs import folder, open_store, removal
 from agonist.runs.folder import at
-from agonist.sweeps import work
+from agonist.sweeps import side_by_side, work
 from agonist.sweeps.report import result_of
 
 TINY = {"rollout": 8, "envs": 4, "hidden": [8], "eval_every": 2, "eval_episodes": 4, "epochs": 1, "minibatches": 1}
@@ -23,8 +24,9 @@ RATES = [1e-3, 3e-3]
 
 
 def swept(place, over=None, seeds=2, steps=8 * UPDATE, **more):
-    keys = {**TINY, "steps": steps, "store": str(place), "jobs": 1, **more}
-    return api.sweep("ppo", "matrix:climbing", over={"lr": RATES} if over is None else over, seeds=seeds, **keys)
+    over = {"lr": RATES} if over is None else over
+    keys = {key: value for key, value in TINY.items() if key not in over}
+    return api.sweep("ppo", "matrix:climbing", over=over, seeds=seeds, **{**keys, "steps": steps, "store": str(place), "jobs": 1, **more})
 
 
 @pytest.fixture(scope="module")
@@ -139,16 +141,17 @@ def test_halving_that_is_stopped_keeps_its_choice(tmp_path):
 # stopped
 
 
-def words_of(place):
-    keys = [f"{key}={value}".replace(" ", "") for key, value in TINY.items()]
-    words = ["train", "ppo", "matrix:climbing", "lr=1e-3,3e-3", *keys, "--seeds", "2", "--steps", str(80 * UPDATE)]
+def words_of(place, values):
+    keys = [f"{key}={value}".replace(" ", "") for key, value in TINY.items() if key not in values]
+    words = ["train", "ppo", "matrix:climbing", values, *keys, "--seeds", "2", "--steps", str(80 * UPDATE)]
     return [sys.executable, "-m", "agonist", *words, "--store", str(place), "--json"]
 
 
 @pytest.mark.skipif(os.name == "nt", reason="Windows has no SIGINT for one process")
-@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
-def test_a_sweep_that_is_stopped_goes_on_where_it_was(tmp_path, number):
-    words = words_of(tmp_path)
+@pytest.mark.parametrize(("number", "values"), [(signal.SIGKILL, "lr=1e-3,3e-3"), (signal.SIGINT, "hidden=[8],[16]")])
+def test_a_sweep_that_is_stopped_goes_on_where_it_was(tmp_path, number, values):
+    """Here by one process, and by two side by side."""
+    words = words_of(tmp_path, values)
     process = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
     store = open_store(str(tmp_path))
     while process.poll() is None and len(list(store.list("runs/"))) < 60:
@@ -166,25 +169,22 @@ def test_a_sweep_that_is_stopped_goes_on_where_it_was(tmp_path, number):
     told = json.loads(done.stdout)
     assert [each["status"] for each in told["runs"]] == ["finished"] * 4
     assert len(list(store.folders("runs/"))) == 5
-    straight = swept(tmp_path / "straight", steps=80 * UPDATE)
+    over = {"lr": RATES} if "lr" in values else {"hidden": [[8], [16]]}
+    straight = swept(tmp_path / "straight", over, steps=80 * UPDATE)
     again = [api.Run(each["run"], store) for each in told["runs"]]
     assert [files(run) for run in again] == [files(run) for run in straight.runs]
 
 
 def test_a_worker_whose_sweep_is_gone_ends_at_once(sweep):
     order = {"store": sweep.store.url, "sweep": sweep.id, "trials": [0], "steps": 10**6, "shards": 2, "group": "g"}
-    worker = subprocess.Popen(
-        [sys.executable, "-m", "agonist.sweeps.side_by_side"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    )
+    worker = subprocess.Popen([sys.executable, "-m", "agonist.worker"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     worker.stdin.write(json.dumps(order) + "\n")
     worker.stdin.close()
     assert worker.wait(20) == 1
 
 
 def test_a_promised_run_is_waiting_until_it_begins(tmp_path):
-    plan = sweeps.make_plan({"algo": "ppo", "env": "matrix:climbing"}, {"lr": RATES})
-    store = open_store(str(tmp_path))
-    assert result_of(store, plan.trials[0]) == {"run": plan.trials[0].run, "status": "waiting", "steps": 0}
+    assert result_of(open_store(str(tmp_path)), "s-1") == {"run": "s-1", "status": "waiting", "steps": 0}
 
 
 @pytest.mark.parametrize(
@@ -206,3 +206,81 @@ def test_processes_as_the_cores_allow(monkeypatch, groups, trials, shards, jobs,
 def test_an_accelerator_has_one_process(monkeypatch):
     monkeypatch.setattr(work.devices, "accelerated", lambda: True)
     assert work.shared_out(3, 30, 2, None) == 1
+
+
+# what goes wrong
+
+
+def test_what_cannot_be_is_found_before_anything_is_written(tmp_path):
+    for over, sentence in (
+        ({"env": ["matrix:climbing", "matrix:nope"]}, r"matrix:nope seed 0: "),
+        ({"minibatches": [1, 3]}, r"minibatches=3 seed 0: need minibatches to divide"),
+        ({"players.agents.1": ["random", "learner"]}, r"players\.agents\.1=learner seed 0: "),
+    ):
+        keys = {"algo": "ppo", "env": "matrix:climbing", **TINY, "steps": 64}
+        plan = sweeps.make_plan({key: value for key, value in keys.items() if key not in over}, over)
+        with pytest.raises(ValueError, match=sentence):
+            sweeps.begin(open_store(str(tmp_path)), plan)
+    with pytest.raises(ValueError, match=r"the first rung of this halving is 16 steps, less than one update, which is 32"):
+        swept(tmp_path, {"lr": [1e-3, 2e-3, 3e-3, 4e-3]}, method="halving", trials=4, eta=2, steps=64)
+    assert not list(open_store(str(tmp_path)).folders("runs/"))
+
+
+def test_a_program_that_cannot_begin_stops_no_other(tmp_path, monkeypatch):
+    real = training.jobs.begin
+
+    def begin(store, job, made, watch):
+        if job.spec.config.hidden == (16,):
+            raise RuntimeError("boom\nsecond line")
+        return real(store, job, made, watch)
+
+    monkeypatch.setattr(training.jobs, "begin", begin)
+    told = swept(tmp_path, {"hidden": [[16], [8]]}, seeds=1).report
+    assert (told["status"], told["problems"]) == ("failed", ["hidden=[16] seed 0: RuntimeError: boom second line"])
+    assert [each["status"] for each in told["runs"]] == ["waiting", "finished"]
+    monkeypatch.undo()
+    again = api.sweep(resume=told["sweep"], store=str(tmp_path)).report
+    assert (again["status"], again["problems"]) == ("finished", [])
+    assert [each["status"] for each in again["runs"]] == ["finished", "finished"]
+
+
+def test_what_failed_is_tried_again(tmp_path, monkeypatch):
+    found = swept(tmp_path, over={"lr": [1e30, 1e-3]}, seeds=1, max_grad_norm=1e30)
+    bad = found.runs[0].id
+    assert "no number" in found.report["runs"][0]["why"] or "nan" in found.report["runs"][0]["why"]
+    events = len(folder.read_events(found.store, bad))
+    again = api.sweep(resume=found, store=str(tmp_path)).report
+    assert len(folder.read_events(found.store, bad)) > events
+    assert again["summary"][0]["failed"] == 1
+
+
+def test_a_run_of_that_id_that_is_somebody_elses_is_not_taken(tmp_path):
+    other = api.train("ppo", "matrix:climbing", **TINY, steps=64, store=str(tmp_path))
+    job = training.Job(specs.resolve({"algo": "ppo", "env": "matrix:climbing", **TINY, "steps": 640}), other.id, ("some-sweep",))
+    with pytest.raises(ValueError, match=rf"run {other.id} is there already and is none of some-sweep"):
+        training.train(other.store, [job], training.Watch())
+    assert other.result["steps"] == 64
+
+
+def test_a_deleted_run_is_left_alone_and_counted_as_such(tmp_path):
+    found = swept(tmp_path, seeds=1)
+    removal.delete(found.store, removal.plan(found.store, [found.runs[0].id]), 1e6)
+    told = api.sweep(resume=found, store=str(tmp_path)).report
+    assert [(row["n"], row["deleted"], row["waiting"]) for row in told["summary"]] == [(0, 1, 0), (1, 0, 0)]
+
+
+def test_objects_train_in_this_process(tmp_path):
+    env = agonist.make("matrix:climbing")
+    keys = {**TINY, "hidden": [8], "store": str(tmp_path), "steps": 64, "shards": 1, "jobs": 2}
+    assert [run.result["status"] for run in api.sweep("ppo", env, over={"lr": RATES}, **keys).runs] == ["finished"] * 2
+
+
+def test_a_worker_that_is_killed_or_prints_is_told_of_in_a_sentence(tmp_path, monkeypatch):
+    """By a worker that is another program: it prints what is no JSON below Python, and then is killed."""
+    script = "import os, sys, signal; sys.stdin.readline(); os.write(1, b'hello'); os.kill(os.getpid(), signal.SIGKILL)"
+    real = subprocess.Popen
+    monkeypatch.setattr(side_by_side.subprocess, "Popen", lambda words, **keys: real([sys.executable, "-c", script], **keys))
+    told = swept(tmp_path, {"hidden": [[8], [16]]}, seeds=1, jobs=2).report
+    assert told["status"] == "failed"
+    sentence = f"a process of the sweep was killed by signal 9; its runs go on with: agonist train --resume {told['sweep']}"
+    assert told["problems"] == [sentence] * 2

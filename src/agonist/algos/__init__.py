@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import importlib
 import inspect
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from typing import Any, get_type_hints
 
@@ -35,10 +35,12 @@ def named(algo: Any) -> str:
 
 
 def card(name: str, patience: float | None = None) -> Card:
+    """Of a name as `named` gives it."""
     if ":" not in name:
         known: Card = plugins.load(GROUP, name, patience)
         return known
-    code = own.load(name)
+    if (code := own.known(name)) is None:
+        raise ValueError(f"{name} is no algorithm that is installed, and no own code that is run here")
     about = inspect.cleandoc(inspect.getdoc(code.made) or "").partition("\n\n")[0]
     return Card(code.made, _config_of(code), " ".join(about.split()), code.file)
 
@@ -59,9 +61,23 @@ def configure(name: str, keys: Mapping[str, Any]) -> Any:
     for key, value in known.fixed.items():
         if key in keys and keys[key] != value:
             raise ValueError(f"{name} means {key}={value}; for {key}={keys[key]} use another algorithm")
-    code = {field.name for field in fields(kind) if field.metadata.get("code")}
-    keys = {key: own.named(value) if key in code and value is not None else value for key, value in keys.items()}
-    return fill(kind, {**keys, **known.fixed}, own.short(name))
+    return fill(kind, {**lasting(name, keys), **known.fixed}, own.short(name))
+
+
+def lasting(name: str, keys: Mapping[str, Any]) -> dict[str, Any]:
+    """An algorithm's keys, own code by its lasting name."""
+    code = {field.name: field.metadata.get("choices", ()) for field in fields(config_type(name)) if field.metadata.get("code")}
+    return {key: _code(key, value, code[key]) if key in code and value is not None else value for key, value in keys.items()}
+
+
+def _code(key: str, value: Any, choices: Sequence[str]) -> str:
+    """Text with a colon can be nothing but code."""
+    if not isinstance(value, str) or ":" not in value or value in choices or own.is_name(value):
+        return own.named(value)
+    try:
+        return own.load(value).name
+    except ValueError as error:
+        raise ValueError(f"{key} is {', '.join([*choices, 'or own code, ./file.py:function'])}; {error}") from None
 
 
 def make(name: str, config: Any, role: Role, axes: tuple[str, ...] = ()) -> Algorithm:

@@ -12,7 +12,9 @@ from agonist.cli import output, words
 
 
 def bench(
-    name: Annotated[str | None, typer.Argument(help="What to measure; without it, what there is.", show_default=False)] = None,
+    name: Annotated[
+        str | None, typer.Argument(metavar="[NAME]", help="What to measure; without it, what there is.", show_default=False)
+    ] = None,
     keys: Annotated[list[str] | None, typer.Argument(metavar="[KEY=VALUE]...", help="Keys of the measurement.", show_default=False)] = None,
     as_json: words.Json = False,
 ) -> None:

@@ -27,7 +27,8 @@ def export(
     .zip and .tar.gz hold the whole folders, which `agonist runs import`
     takes back. .csv and .parquet hold a row a metric point: run, algo, env,
     seed, the other keys that differ, step, time, name, value. .json holds
-    what is known of each run, with its metrics.
+    what is known of each run, with its metrics. A sweep takes its runs
+    along. The final evaluation stands in a table as final/eval/return.
 
     agonist runs export calm-heron --out calm-heron.zip
     agonist runs export --where 'tag:paper' --out paper.parquet
@@ -35,7 +36,7 @@ def export(
     """
     import os
 
-    from agonist.runs import find_runs, open_store
+    from agonist.runs import find_runs, list_runs, open_store, removal
     from agonist.runs.export import export as write
     from agonist.runs.export import kind_of
 
@@ -43,17 +44,20 @@ def export(
     if os.path.exists(out) and not force:
         raise ValueError(f"{out} is there already; say --force to replace it, or another --out")
     opened = open_store(store)
-    ids = find_runs(opened, runs or [], where)
+    asked = find_runs(opened, runs or [], where)
+    ids = [*removal.family(list_runs(opened), asked)]
     if not dry_run:
         with output.counting(len(ids), "writing") as on_run:
             write(opened, ids, out, on_run)
     size = os.path.getsize(out) if not dry_run else None
-    result = {"out": out, "kind": kind.removeprefix("."), "bytes": size, "runs": ids, "dry_run": dry_run}
+    result = {"out": out, "kind": kind.removeprefix("."), "bytes": size, "runs": ids, "along": len(ids) - len(asked), "dry_run": dry_run}
     output.show(result, as_json, lambda screen: _picture(screen, result))
 
 
 def _picture(out: Console, result: Mapping[str, Any]) -> None:
     many = "1 run" if len(result["runs"]) == 1 else f"{len(result['runs']):,} runs"
+    many += f", of which {result['along']:,} are parts of a sweep that go along" if result["along"] > 1 else ""
+    many += ", of which 1 is a part of a sweep that goes along" if result["along"] == 1 else ""
     if result["dry_run"]:
         out.print(f"would write {many} to {result['out']}; nothing was written", soft_wrap=True)
     else:

@@ -82,6 +82,8 @@ def archive(
 ) -> None:
     """Put runs out of sight: `runs list` shows them with --all only.
 
+    A sweep takes its runs along.
+
     agonist runs archive calm-heron brave-otter
     agonist runs archive --where 'age > 30d and not tag:paper' --dry-run
     agonist runs archive calm-heron --undo
@@ -90,9 +92,8 @@ def archive(
 
     if undo and where is not None and "archived" not in where:
         where = f"({where}) and archived = true"
-    _apply(
-        runs or [], where, marks.unarchive() if undo else marks.archive(), dry_run, store, as_json, "listed again" if undo else "archived"
-    )
+    edit, done = (marks.unarchive(), "listed again") if undo else (marks.archive(), "archived")
+    _apply(runs or [], where, edit, dry_run, store, as_json, done, along=True)
 
 
 def _apply(
@@ -104,17 +105,21 @@ def _apply(
     as_json: bool,
     done: str,
     refuse: Callable[[Marks, str], None] | None = None,
+    along: bool = False,
 ) -> None:
-    """Make the change on each run, and say on which it was one."""
-    from agonist.runs import find_runs, marks, open_store
+    """Make the change on each run, and say on which it was one. `along`: on the runs of sweeps among them as well."""
+    from agonist.runs import find_runs, list_runs, marks, open_store, removal
 
     opened = open_store(store)
-    ids = find_runs(opened, runs, where)
+    asked = find_runs(opened, runs, where)
+    goes = removal.family(list_runs(opened), asked) if along else dict.fromkeys(asked)
+    ids = [*goes]
     before = {run_id: marks.read(opened, run_id) for run_id in ids}
     for run_id in ids if refuse else ():
         refuse(before[run_id], run_id)  # type: ignore[misc]
     after = {run_id: edit(before[run_id]) if dry_run else marks.change(opened, run_id, edit) for run_id in ids}
     rows = [{"run": run_id, **after[run_id].summary(), "changed": after[run_id] != before[run_id]} for run_id in ids]
+    rows = [{**row, "along_with": goes[row["run"]]} for row in rows] if along else rows
     result = {"runs": [{key: value for key, value in row.items() if key != "deleted"} for row in rows], "dry_run": dry_run}
     output.show(result, as_json, lambda out: _picture(out, result, done))
 
@@ -122,6 +127,7 @@ def _apply(
 def _picture(out: Console, result: Mapping[str, Any], done: str) -> None:
     for row in result["runs"]:
         tags = f"  ({' '.join(row['tags'])})" if row["tags"] else ""
-        out.print(Text.assemble((row["run"], "bold"), f"  {done if row['changed'] else 'as it was'}", (tags, "dim")), soft_wrap=True)
+        said = (done if row["changed"] else "as it was") + (f", with {row['along_with']}" if row.get("along_with") else "")
+        out.print(Text.assemble((row["run"], "bold"), f"  {said}", (tags, "dim")), soft_wrap=True)
     if result["dry_run"]:
         out.print("nothing was written")

@@ -11,7 +11,8 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext, redirect_stdout
 from typing import Any, TextIO
 
-from rich.console import Console
+from rich.console import Console, ConsoleOptions, RenderableType
+from rich.segment import Segment
 from rich.text import Text
 
 PIPED_WIDTH = 160  # columns where nobody's terminal says how many
@@ -24,11 +25,26 @@ def prepare_streams() -> None:
             stream.reconfigure(errors="replace")
 
 
+def printable(text: str) -> str:
+    """Text as a terminal may have it: names and notes come from anybody's files, and an escape in them would be obeyed. Lines stay."""
+    if text.replace("\n", "").isprintable():
+        return text
+    return "".join(c if c.isprintable() or c == "\n" else " " if c.isspace() else "?" for c in text)
+
+
+class Screen(Console):
+    """A console on which nothing but its own colours and movements is more than text, whoever wrote it."""
+
+    def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterator[Segment]:
+        for segment in super().render(renderable, options):
+            yield segment if segment.control else Segment(printable(segment.text), segment.style)
+
+
 def console(stream: TextIO | None = None) -> Console:
     """A console on stdout, or on the stream given. Where it is no terminal, tables are not squeezed."""
     stream = stream or sys.stdout
     width = None if stream.isatty() or "COLUMNS" in os.environ else PIPED_WIDTH
-    return Console(file=stream, width=width, highlight=False, emoji=False)
+    return Screen(file=stream, width=width, highlight=False, emoji=False)
 
 
 def is_plain(stream: TextIO) -> bool:
@@ -77,7 +93,8 @@ def counting(total: int, what: str, patience: float = 2.0) -> Iterator[Callable[
 def show(result: Mapping[str, Any], as_json: bool, picture: Callable[[Console], None]) -> None:
     """The result, once."""
     if as_json:
-        print(_json(result, indent=2 if sys.stdout.isatty() else None))
+        said = _json(result, indent=2 if sys.stdout.isatty() else None)
+        print(said if printable(said) == said else json.dumps(json.loads(said), indent=2 if sys.stdout.isatty() else None))
     else:
         picture(console())
 
@@ -118,16 +135,38 @@ def number(value: float | None) -> str:
 
 
 def interval(mean: float | None, low: float | None, high: float | None) -> str:
-    """`0.97 [0.95, 0.99]`."""
+    """`0.97 [0.95, 0.99]`: all with the decimals that the interval's width says, of which it fills at least one."""
     if mean is None or not math.isfinite(mean):
         return "-"
     if low is None or high is None or not (math.isfinite(low) and math.isfinite(high)):
-        return f"{_two(mean)}"
-    return f"{_two(mean)} [{_two(low)}, {_two(high)}]"
+        return _said(mean, *_decimals(mean, abs(mean) / 10))
+    form = _decimals(max(abs(mean), abs(low), abs(high)), high - low)
+    return f"{_said(mean, *form)} [{_said(low, *form)}, {_said(high, *form)}]"
 
 
-def _two(value: float) -> str:
-    return f"{value:.2f}" if abs(value) < 100 else f"{value:,.1f}"
+def _decimals(size: float, width: float) -> tuple[int, bool]:
+    """How many, and whether by powers of ten: two as long as they tell, one for what has three digits before them."""
+    width = width or abs(size) / 10
+    decimals = 2 if not width else -math.floor(math.log10(width))
+    if decimals > 6:
+        return max(1, decimals + math.floor(math.log10(abs(size))) if size else 1), True
+    return max(decimals, 1 if abs(size) >= 100 else 2), False
+
+
+def _said(value: float, decimals: int, by_powers: bool) -> str:
+    text = f"{value:.{decimals}e}" if by_powers and value else f"{value:,.{decimals}f}"
+    return text.removeprefix("-") if float(text.replace(",", "")) == 0 else text
+
+
+def said(name: str, value: Any) -> str:
+    """A key's or a fact's value on one line: as a filter takes it, but for long numbers. Seeds are names, not amounts."""
+    from agonist.runs.matching import text_of
+
+    if isinstance(value, float):
+        return f"{value:.4g}"
+    if isinstance(value, int) and not isinstance(value, bool):
+        return str(value) if name == "seed" else f"{value:,}"
+    return " ".join(text_of(value).split())
 
 
 def duration(seconds: float) -> str:

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from agonist.api import Match
     from agonist.rollout import Frame
 
+LONGEST = 1_000  # steps of an episode that a file holds unless --limit says another number: its pictures are in memory until all are there
+
 
 def evaluate(
     who: words.Who,
@@ -61,7 +63,9 @@ def watch(
     ] = None,
     terminal: Annotated[bool, typer.Option("--terminal", help="Play here, in characters (so it is without --out on a terminal).")] = False,
     episodes: Annotated[int, typer.Option(metavar="N", min=1, help="Episodes, one after another.")] = 1,
-    limit: Annotated[int | None, typer.Option(metavar="N", min=1, help="Steps after which an episode is cut.")] = None,
+    limit: Annotated[
+        int | None, typer.Option(metavar="N", min=1, help=f"Steps after which an episode is cut; {LONGEST:,} in a file.")
+    ] = None,
     seed: Annotated[int, typer.Option(metavar="S", help="Where the randomness begins.")] = 0,
     fps: Annotated[float, typer.Option(metavar="F", min=0.1, max=50, help="Steps a second.")] = 5.0,
     greedy: words.Greedy = None,
@@ -103,7 +107,8 @@ def watch(
         cast = film.cast(match.env.spec, match.seated.line_up, match.named)
         seeds = range(seed, seed + episodes)
         if out is not None:
-            reels = [film.Reel(number, list(_episode(match, number, limit, told))) for number in seeds]
+            reels = [film.Reel(number, list(_episode(match, number, limit or LONGEST, told))) for number in seeds]
+            _say_cut(reels, limit)
             result |= {"frames": sum(len(reel.frames) for reel in reels), "bytes": film.write(out, film.Film(cast, reels, fps))}
     if out is None:
         from agonist.cli.film.terminal import play
@@ -122,6 +127,12 @@ def _episode(match: Match, seed: int, limit: int | None, told: list[dict[str, An
     for step, frame in enumerate(api.episode(match, seed, limit)):
         row |= {"steps": step, "return": dict(frame.returns)}
         yield frame
+
+
+def _say_cut(reels: list[film.Reel], limit: int | None) -> None:
+    if limit is None and (cut := [str(reel.seed) for reel in reels if not reel.frames[-1].last]):
+        which = f"the episode{'s' * (len(cut) > 1)} of seed{'s' * (len(cut) > 1)} {', '.join(cut)}"
+        print(f"agonist: {which} went on after {LONGEST:,} steps, where the film ends; --limit N shows more", file=sys.stderr)
 
 
 def _title(cast: film.Cast, episodes: int, number: int) -> str:

@@ -16,7 +16,7 @@ from agonist import plugins as door
 from agonist.cli import help, output, words
 
 COMMANDS = "agonist.commands"
-KINDS = {"agonist.envs": "env", "agonist.algos": "algo", "agonist.sinks": "sink", COMMANDS: "command"}
+KINDS = {"agonist.envs": "env", "agonist.algos": "algo", "agonist.sinks": "sink", COMMANDS: "command", None: "package"}
 
 
 class Root(help.Group):
@@ -85,7 +85,7 @@ def _picture(out: Console, found: Sequence[Mapping[str, Any]], every: bool) -> N
                 out.print(Text(said, style="yellow"), soft_wrap=True)
     ours = sum(row["package"] is None for row in found)
     if not every:
-        theirs = len(found) - ours
+        theirs = sum(row["package"] is not None and row["group"] is not None for row in found)
         out.print(Text(f"{theirs} of other packages" if theirs else "no plugins installed", style="bold" if theirs else ""), end="")
         out.print(f"; {ours} come with agonist (--all). A package of your own: agonist new env NAME")
 

@@ -68,7 +68,7 @@ def delete(
         "restorable_seconds": 0 if at_once else undo,
         "dry_run": dry_run,
     }
-    output.show(result, as_json, lambda out: _picture_deleted(out, result, undo_time))
+    output.show(result, as_json, lambda out: _picture_deleted(out, result, undo_time, store))
 
 
 def restore(
@@ -155,7 +155,7 @@ def _waiting(store: Store) -> list[dict[str, Any]]:
     return found
 
 
-def _picture_deleted(out: Console, result: Mapping[str, Any], undo_time: str) -> None:
+def _picture_deleted(out: Console, result: Mapping[str, Any], undo_time: str, store: str | None) -> None:
     would = "would be " if result["dry_run"] else ""
     verb = f"{would}deleted" if result["restorable_seconds"] else f"{would}removed for good"
     for row in result["deleted"]:
@@ -166,8 +166,9 @@ def _picture_deleted(out: Console, result: Mapping[str, Any], undo_time: str) ->
     if result["restorable_seconds"]:
         if result["purged"]:
             out.print(f"{len(result['purged'])} whose time was over {would or 'were '}removed for good")
-        first = result["deleted"][0]["run"]
-        out.print(Text(f"for {undo_time} they come back with: agonist runs restore {first}", style="dim"), soft_wrap=True)
+        many = "it comes" if len(result["deleted"]) == 1 else "they come"
+        how = f"agonist runs restore {result['deleted'][0]['run']}{f' --store {store}' if store else ''}"
+        out.print(Text(f"for {undo_time} {many} back with: {how}", style="dim"), soft_wrap=True)
     if result["dry_run"]:
         out.print("nothing was changed")
 

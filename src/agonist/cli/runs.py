@@ -146,10 +146,12 @@ def _picture(out: Console, found: Listing, names: Sequence[str] | None) -> None:
 
 
 def _drawn(found: Listing, names: Sequence[str] | None, width: int) -> Text:
+    from agonist.runs.names import words_of
+
     cells = [_cells(row, names or STANDARD) for row in found.rows]
     columns, whole = (list(names), True) if names else _fitting(cells, width)
     if not whole:
-        cells = [{**cell, "run": _words(cell["run"])} for cell in cells]
+        cells = [{**cell, "run": words_of(cell["run"])} for cell in cells]
     drawn = table(columns, cells, right=_right(columns, found.rows), style=lambda column, cell: _style(column, cell))
     for row in found.rows:
         if row.get("problem"):
@@ -185,33 +187,21 @@ def _cell(row: Mapping[str, Any], name: str) -> str:
     value = row.get(name)
     if name == "tags":
         return ",".join(value or [])
-    return "-" if value is None else said(name, value)
-
-
-def said(name: str, value: Any) -> str:
-    from agonist.runs.matching import text_of
-
-    if isinstance(value, float):
-        return f"{value:.4g}"
-    if isinstance(value, int) and not isinstance(value, bool):
-        return str(value) if name == "seed" else f"{value:,}"
-    return " ".join(text_of(value).split())
+    return "-" if value is None else output.said(name, value)
 
 
 def _fitting(cells: Sequence[Mapping[str, str]], width: int) -> tuple[list[str], bool]:
     """The columns for which there is room, and whether the whole of a run's id is among them."""
+    from agonist.runs.names import words_of
+
     needs = {name: width_of(name, cells) for name in cells[0] if name != "tags" or any(cell["tags"] for cell in cells)}
     if sum(needs.values()) <= width:
         return list(needs), True
-    needs["run"] = max(width_of("run", [{"run": _words(cell["run"])}]) for cell in cells)
+    needs["run"] = max(width_of("run", [{"run": words_of(cell["run"])}]) for cell in cells)
     for name in ("kind", "seed", "age", "algo", "tags", "status", "steps"):
         if sum(needs.values()) > width:
             needs.pop(name, None)
     return list(needs), False
-
-
-def _words(run_id: str) -> str:
-    return run_id.split("-", 2)[-1]
 
 
 for command in (show, compare, tag, note, archive, delete, restore, purge, export):

@@ -102,6 +102,8 @@ def _checkpoint(info: Any) -> dict[str, Any]:
 
 def _next(result: Mapping[str, Any], store: str | None) -> list[str]:
     """Commands that go on from here."""
+    from agonist.runs.names import words_of
+
     name, status, kind = words_of(result["run"]), result["summary"].get("status"), result["kind"]
     told: list[str] = []
     if kind == "train":
@@ -113,10 +115,6 @@ def _next(result: Mapping[str, Any], store: str | None) -> list[str]:
         told += [f"sweep --resume {name}"] * (status in ("interrupted", "failed"))
         told += [f"runs compare {name}"] * (len(result["children"]) > 1)
     return [f"agonist {command}{f' --store {store}' if store else ''}" for command in told]
-
-
-def words_of(run_id: str) -> str:
-    return run_id.split("-", 2)[-1]
 
 
 # how a run is said
@@ -164,19 +162,9 @@ def _pairs(out: Console, title: str, values: Mapping[str, Any]) -> None:
     if not values:
         return
     out.print(Text(title, style="bold"))
-    text = Text("   ").join(Text.assemble((f"{key} ", "dim"), _short(value)) for key, value in values.items())
+    text = Text("   ").join(Text.assemble((f"{key} ", "dim"), output.said(key, value)) for key, value in values.items())
     out.print(text)
     out.print()
-
-
-def _short(value: Any) -> str:
-    if isinstance(value, list):
-        return f"[{', '.join(map(_short, value))}]"
-    if isinstance(value, float):
-        return f"{value:.4g}"
-    if isinstance(value, bool):
-        return str(value).lower()
-    return f"{value:,}" if isinstance(value, int) else str(value)
 
 
 def _tables(out: Console, result: Mapping[str, Any]) -> None:
@@ -203,7 +191,7 @@ def _tables(out: Console, result: Mapping[str, Any]) -> None:
 
 
 def _child(child: Mapping[str, Any]) -> dict[str, str]:
-    keys = " ".join(f"{key}={_short(value)}" for key, value in child["keys"].items()) or "-"
+    keys = " ".join(f"{key}={output.said(key, value)}" for key, value in child["keys"].items()) or "-"
     facts = {"child": str(child["run"]), "keys": keys, "seed": str(child.get("seed", "-")), "status": str(child.get("status"))}
     return facts | {"steps": f"{child.get('steps') or 0:,}", "return": return_of(child)}
 

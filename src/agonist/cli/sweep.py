@@ -27,17 +27,20 @@ Jobs = Annotated[
 ]
 
 
+TRIALS, ETA = 16, 4
+
+
 def sweep(
     names_and_keys: Annotated[
         list[str] | None,
         typer.Argument(metavar="ALGO ENV [KEY=VALUES]...", help="Values are a,b,c or a range LOW..HIGH to draw from.", show_default=False),
     ] = None,
     method: Annotated[str | None, typer.Option(metavar="NAME", help="grid, random or halving (else grid, or random of a range).")] = None,
-    trials: Annotated[int, typer.Option(metavar="N", min=1, help="Points that random and halving draw.")] = 16,
-    eta: Annotated[int, typer.Option(metavar="N", min=2, help="Halving: one point in N goes on, for N times as long.")] = 4,
+    trials: Annotated[int, typer.Option(metavar="N", min=1, help="Points that random and halving draw.")] = TRIALS,
+    eta: Annotated[int, typer.Option(metavar="N", min=2, help="Halving: one point in N goes on, for N times as long.")] = ETA,
     steps: Annotated[str | None, typer.Option(metavar="N", help="Environment steps of a run in all (else 1e6).")] = None,
     seed: Annotated[int | None, typer.Option(metavar="S", help="The first seed, also of what is drawn (else 0).")] = None,
-    seeds: Annotated[int, typer.Option(metavar="K", min=1, help="Seeds of each point.")] = 1,
+    seeds: Annotated[int | None, typer.Option(metavar="K", min=1, help="Seeds of each point (else 1).")] = None,
     jobs: Jobs = None,
     resume: Annotated[str | None, typer.Option(metavar="SWEEP", help="Go on with a sweep where it was.")] = None,
     config: Annotated[str | None, typer.Option(metavar="FILE", help="A TOML file of keys; words override it.")] = None,
@@ -66,8 +69,9 @@ def sweep(
     """
     names, keys = words.split(names_and_keys or [])
     if resume is not None:
-        options = {"steps": steps, "seed": seed, "method": method, "config": config}
-        go_on(resume, store, jobs, as_json, refused=[*names, *keys, *(f"--{key}" for key, value in options.items() if value)])
+        told = {"steps": steps, "seed": seed, "seeds": seeds, "method": method, "config": config, "dry-run": dry_run or None}
+        told |= {"trials": None if trials == TRIALS else trials, "eta": None if eta == ETA else eta}
+        go_on(resume, store, jobs, as_json, refused=[*names, *keys, *(f"--{key}" for key, value in told.items() if value is not None)])
         return
     counts = {key: value for key, value in {"steps": steps, "seed": seed}.items() if value is not None}
     given = {**(read_file(config) if config else {}), **words.named(names), **keys, **counts}
@@ -77,6 +81,7 @@ def sweep(
 def study(
     file: Annotated[str, typer.Argument(metavar="FILE.toml", help="Algorithms, environments, seeds and keys.")],
     jobs: Jobs = None,
+    allow_code: words.AllowCode = False,
     store: words.StoreUrl = None,
     dry_run: words.DryRun = False,
     as_json: words.Json = False,
@@ -113,10 +118,10 @@ def study(
 class How(NamedTuple):
     """How a sweep chooses its points, and where it works."""
 
-    seeds: int = 1
+    seeds: int | None = None
     method: str | None = None
-    trials: int = 16
-    eta: int = 4
+    trials: int = TRIALS
+    eta: int = ETA
     jobs: int | None = None
 
 
@@ -126,8 +131,7 @@ def train_many(given: Mapping[str, Any], how: How, store: str | None, dry_run: b
     from agonist import sweeps
 
     alone, over = swept(given)
-    method = how.method or ("random" if any(isinstance(values, str) for values in over.values()) else "grid")
-    plan = sweeps.make_plan(alone, over, how.seeds, method, how.trials, how.eta)
+    plan = sweeps.make_plan(alone, over, how.seeds, how.method, how.trials, how.eta)
     if dry_run:
         _dry_run(plan, store, as_json)
         return
@@ -163,16 +167,17 @@ def _carry_out(title: list[str], runs: int, store: str | None, as_json: bool, wo
 
         found = work(api, told).report
     output.show(found, as_json, lambda out: _picture(out, found))
-    if all(row["failed"] == len(row["runs"]) for row in found["summary"]):
+    for problem in found["problems"]:
+        output.complain(problem)
+    if found["problems"] or all(row["failed"] == len(row["runs"]) for row in found["summary"]):
         raise typer.Exit(1)
 
 
 def _dry_run(plan: Any, store: str | None, as_json: bool) -> None:
-    from agonist import api
-    from agonist.sweeps.work import grouped
-
     with output.working(as_json, "checking"):
-        groups = grouped(plan, plan.trials)
+        from agonist import api, sweeps
+
+        groups = sweeps.check(plan, lambda text: api.find_content(text, store))
         told = {
             "method": plan.method,
             "points": list(plan.points()),
@@ -180,6 +185,7 @@ def _dry_run(plan: Any, store: str | None, as_json: bool) -> None:
             "rungs": list(plan.rungs),
             "programs": len(groups),
             "first": api.plan(plan.keys(groups[0].trials[0]), store)["spec"],
+            "seeds": sorted({trial.seed for trial in plan.trials}),
         }
     output.show(told, as_json, lambda out: _picture_plan(out, told))
 
@@ -188,7 +194,8 @@ def _dry_run(plan: Any, store: str | None, as_json: bool) -> None:
 
 
 def _picture_plan(out: Console, told: Mapping[str, Any]) -> None:
-    out.print(f"would train {told['runs']:,} runs ({told['method']}), by {told['programs']} compiled programs:")
+    by = f"{told['programs']} compiled program{'s' * (told['programs'] > 1)}"
+    out.print(f"would train {told['runs']:,} run{'s' * (told['runs'] > 1)} ({told['method']}), by {by}:")
     for label in told["points"][:20]:
         out.print(f"  {label or 'as it is'}")
     if len(told["points"]) > 20:
@@ -205,6 +212,8 @@ def _picture(out: Console, told: Mapping[str, Any]) -> None:
     out.print(Text(told["sweep"], style="bold"))
     for env, rows in tasks.items():
         _picture_task(out, env, rows)
+    for failed in (each for each in told["runs"] if each["status"] == "failed"):
+        out.print(Text(f"failed: {failed['run']}: {failed.get('why')}", style="red"), soft_wrap=True)
     for note in dict.fromkeys(row["too_few"] for row in told["summary"] if row["too_few"]):
         out.print(Text(note, style="yellow"), soft_wrap=True)
     if "overall" in told:
@@ -244,7 +253,7 @@ def _picture_task(out: Console, env: str, rows: Sequence[Mapping[str, Any]]) -> 
 
 
 def _count(row: Mapping[str, Any]) -> str:
-    lost = [f"{row[name]} {name}" for name in ("failed", "waiting") if row[name]]
+    lost = [f"{row[name]} {name}" for name in ("failed", "deleted", "waiting") if row[name]]
     return f"{row['n']}" + (f" ({', '.join(lost)})" if lost else "")
 
 

@@ -7,17 +7,24 @@ from collections.abc import Callable, Mapping, Sequence
 from rich.cells import cell_len
 from rich.text import Text
 
+from agonist.cli.output import printable
+
 Cells = Mapping[str, str]  # column -> what stands there
 
 GAP = 2  # between two columns
 
 
 def width_of(column: str, rows: Sequence[Cells]) -> int:
-    return max(cell_len(column), *(cell_len(row[column]) for row in rows)) + GAP if rows else cell_len(column) + GAP
+    return max(cell_len(column), *(cell_len(_one_line(row[column])) for row in rows)) + GAP if rows else cell_len(column) + GAP
+
+
+def _one_line(cell: str) -> str:
+    return cell if cell.isprintable() else printable(cell).replace("\n", " ")
 
 
 def table(columns: Sequence[str], rows: Sequence[Cells], right: Sequence[str] = (), style: Callable[[str, str], str] | None = None) -> Text:
     """`right`: the columns of numbers. `style`: (column, cell) -> how the cell is coloured."""
+    rows = [{column: _one_line(row[column]) for column in columns} for row in rows]
     widths = {column: width_of(column, rows) - GAP for column in columns}
     out = Text()
     for row in [dict(zip(columns, columns, strict=True)), *rows]:

@@ -98,7 +98,7 @@ def train(
         ready(where, {**given, "--seeds": seeds or 1}, lambda: words.shards(given))
     several = seeds is not None or bool(swept(given)[1])
     if several and not print_config:
-        train_many(given, How(seeds or 1, jobs=jobs if where.alone else 1), store, dry_run, as_json)
+        train_many(given, How(seeds, jobs=jobs if where.alone else 1), store, dry_run, as_json)
     elif print_config:
         _print_config(given, as_json)
     elif dry_run:

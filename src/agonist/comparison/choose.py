@@ -16,6 +16,7 @@ from agonist.runs.store import Store
 from agonist.stats.curves import cleaned
 
 PARENTS = ("sweep", "study")  # kinds of runs that stand for others
+TRAINED = ("train", "foreign")  # and of those that have learnt: here, or elsewhere
 
 
 def chosen(store: Store, words: Sequence[str] = (), where: str | None = None) -> list[dict[str, Any]]:
@@ -34,7 +35,7 @@ def chosen(store: Store, words: Sequence[str] = (), where: str | None = None) ->
         named = [one for word in words for one in family(find_run(store, word))]
     else:
         current = [summary for summary in every if not (summary.get("marks") or {}).get("archived")]
-        trained = [summary["id"] for summary in current if summary.get("kind") == "train"]
+        trained = [summary["id"] for summary in current if summary.get("kind") in TRAINED]
         sweeps = [summary["id"] for summary in current if children.get(summary["id"]) and summary.get("parent") not in children]
         named = trained if where else family(sweeps[-1]) if sweeps else trained[-2:]
     found = [by_id[run_id] for run_id in dict.fromkeys(named) if run_id in by_id]

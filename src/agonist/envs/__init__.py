@@ -19,6 +19,8 @@ from agonist.options import fill, nearest, rows
 from agonist.types import Env
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from agonist.types import Array, EnvSpec, HostArray, HostEnv, Role, TimeStep, Tree
 
 GROUP = "agonist.envs"
@@ -26,7 +28,11 @@ GROUP = "agonist.envs"
 
 def make(name: Any, **options: Any) -> Env | HostEnv:
     """The environment of a name such as `lbf:2s-8x8-2p-2f-coop`, with its family's options."""
-    name = named(name)
+    return built(named(name), options)
+
+
+def built(name: str, options: Mapping[str, Any]) -> Env | HostEnv:
+    """The same of a name as `named` gives it: no code is run that this process does not run already."""
     if (code := own.known(name)) is not None:
         return own_code.make(code, options)
     card, scenario = _card(name)
@@ -41,7 +47,7 @@ def make(name: Any, **options: Any) -> Env | HostEnv:
 
 def named(env: Any) -> str:
     """An environment's name; own code by its lasting one. A family's name goes before a module's."""
-    return env if isinstance(env, str) and env.partition(":")[0] in plugins.offers(GROUP) else own.named(env)
+    return env if isinstance(env, str) and _installed(env.partition(":")[0]) else own.named(env)
 
 
 def families() -> list[dict[str, Any]]:
@@ -62,7 +68,7 @@ def families() -> list[dict[str, Any]]:
 def describe(name: str, **options: Any) -> dict[str, Any]:
     """One environment: its roles with their spaces and rewards, its time limit, and the options it takes."""
     name = named(name)
-    env = make(name, **options)
+    env = built(name, options)
     kind, spec = "compiled" if isinstance(env, Env) else "host", env.spec
     if not isinstance(env, Env):
         env.close()
@@ -90,12 +96,16 @@ def _card(name: str) -> tuple[Family, str]:
     try:
         card: Family = plugins.load(GROUP, family)
     except ValueError:
-        if any(family in (offer.name, f"{offer.package}/{offer.name}") for offer in plugins.installed(GROUP)):
+        if _installed(family):
             raise
         raise ValueError(f"there is no family of environments {family!r}{nearest(family, plugins.offers(GROUP))}") from None
     if _missing(card):
         raise ValueError(f"{family} needs the package {card.needs}: {card.install}")
     return card, scenario
+
+
+def _installed(family: str) -> bool:
+    return any(family in (offer.name, f"{offer.package}/{offer.name}") for offer in plugins.installed(GROUP))
 
 
 def _missing(card: Family) -> bool:

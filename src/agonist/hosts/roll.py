@@ -24,7 +24,8 @@ from agonist.hosts.detect import Company
 FORMAT = 1
 PACKAGES = "agonist", "jax", "jaxlib"
 LONGEST = 120  # characters of a key's value that are compared as they are
-STRANGERS = 16  # links beside those of the hosts that are looked at
+STRANGERS = 128  # links that have said nothing yet; of more, the one that has been silent for longest is hung up on
+HELLO = 5.0  # seconds within which a link says who it is: a host does so at once
 BEAT = 1.0  # seconds between two words
 
 
@@ -99,13 +100,14 @@ def _version(package: str) -> str:
 def call(server: socket.socket, job: Job, peers: dict[int, Peer], events: Events) -> Verdict | None:
     """Wait until every host has come, into `peers`; or why it does not begin."""
     until, mine = time.monotonic() + job.wait, hello(job)
-    unknown: list[socket.socket] = []
+    unknown: dict[socket.socket, float] = {}  # link -> until when it may be silent
     with _accepting(server, events):
         while len(peers) < job.company.hosts - 1:
             for peer in peers.values():
                 link.send(peer.link, {"beat": ""})
             if time.monotonic() >= until:
                 return Verdict(1, _missing(job, peers))
+            _hang_up_on_silent(unknown)
             event = next_of(events, min(BEAT, until - time.monotonic()))
             verdict = None
             if isinstance(event, Signalled):
@@ -113,7 +115,7 @@ def call(server: socket.socket, job: Job, peers: dict[int, Peer], events: Events
             elif isinstance(event, socket.socket):
                 _look_at(event, unknown, events)
             elif isinstance(event, link.Line) and event.link in unknown:
-                unknown.remove(event.link)
+                del unknown[event.link]
                 verdict = _welcome(event, mine, peers)
             elif isinstance(event, link.Line):
                 verdict = _changed(event, peers)
@@ -147,12 +149,17 @@ def _accepting(server: socket.socket, events: Events) -> Iterator[None]:
         thread.join()
 
 
-def _look_at(stranger: socket.socket, unknown: list[socket.socket], events: Events) -> None:
-    if len(unknown) < STRANGERS:
-        unknown.append(stranger)
-        link.read_into(events, stranger)
-    else:
-        link.hang_up(stranger)
+def _look_at(stranger: socket.socket, unknown: dict[socket.socket, float], events: Events) -> None:
+    unknown[stranger] = time.monotonic() + HELLO
+    link.read_into(events, stranger)
+
+
+def _hang_up_on_silent(unknown: dict[socket.socket, float]) -> None:
+    """The oldest first: no crowd of strangers keeps a host out."""
+    for stranger, until in list(unknown.items()):
+        if len(unknown) > STRANGERS or until <= time.monotonic():
+            del unknown[stranger]
+            link.hang_up(stranger)
 
 
 def _changed(line: link.Line, peers: dict[int, Peer]) -> Verdict | None:

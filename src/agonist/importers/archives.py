@@ -18,15 +18,13 @@ from functools import partial
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
-from agonist.checkpoints import parse_json
+from agonist.checkpoints import parse_json, pretty_json
 from agonist.importers.foreign import head_of
-from agonist.runs.folder import at, read_head
+from agonist.runs import shapes
+from agonist.runs.export import LARGEST, MOST_FILES, unfolds_to
+from agonist.runs.folder import IMPORTED, at, read_head
 from agonist.runs.store import Missing, Store, check_name
 
-MOST_FILES = 1_000_000
-RATIO = 200  # an archive may unfold to so many times its size
-FREE = 64 << 20  # bytes that are let pass whatever the ratio
-LARGEST = 4 << 30  # of one file
 RUN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}")
 LAST = ("summary.json", "run.json")  # written last, in this order
 
@@ -72,6 +70,7 @@ def restore(store: Store, path: Path) -> tuple[list[str], list[str]]:
                 store.replace(at(entry.run, entry.name), _read(path, entry), durable=False)
     new = [run for run in ids if run not in known]
     for run in new:
+        store.replace(at(run, IMPORTED), pretty_json({"file": path.name}))
         for name in LAST:
             if name in held[run]:
                 store.replace(at(run, name), held[run][name])
@@ -82,8 +81,7 @@ def _is_known(store: Store, path: Path, run: str, held: dict[str, bytes]) -> boo
     if "run.json" not in held:
         raise ValueError(f"{path}: runs/{run} has no run.json; it is no whole run")
     head = parse_json(held["run.json"], f"{path}: runs/{run}/run.json")
-    if head.get("id") != run:
-        raise ValueError(f"{path}: runs/{run}/run.json speaks of the run {str(head.get('id'))[:60]!r}")
+    shapes.check_head(head, run, f"{path}: runs/{run}/run.json")
     try:
         if store.get(at(run, "run.json")) == held["run.json"]:
             return True
@@ -105,7 +103,7 @@ def _read(path: Path, entry: Entry) -> bytes:
 
 def _checked(path: Path, entries: Iterator[tuple[str, int, bool, Callable[[], Any]]]) -> Iterator[Entry]:
     seen: set[str] = set()
-    total, most = 0, _most(path)
+    total, most = 0, unfolds_to(path)
     for name, size, plain, opener in entries:
         total += size
         if len(seen) >= MOST_FILES or total > most or size > LARGEST:
@@ -145,7 +143,7 @@ class _Bounded(io.BufferedIOBase):
         with open(path, "rb") as file:
             packed = file.read(2) == b"\x1f\x8b"
         self._file: Any = gzip.open(path) if packed else open(path, "rb")  # noqa: SIM115  `close` closes it
-        self._path, self._most = path, 2 * _most(path)
+        self._path, self._most = path, 2 * unfolds_to(path)
 
     def read(self, size: int | None = -1) -> bytes:
         return self._file.read(self._within(self._file.tell() + (self._most + 1 if size is None or size < 0 else size), size))
@@ -167,11 +165,6 @@ class _Bounded(io.BufferedIOBase):
         if end > self._most:
             raise ValueError(f"{self._path} would unfold to more than {self._most:,} bytes: it is refused")
         return value
-
-
-def _most(path: Path) -> int:
-    """Bytes that an archive may unfold to."""
-    return max(FREE, RATIO * path.stat().st_size)
 
 
 def _of_zip(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> tuple[str, int, bool, Callable[[], Any]]:

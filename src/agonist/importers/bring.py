@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from agonist.checkpoints import Damaged, Newer
 from agonist.importers import archives
 from agonist.importers.foreign import Foreign, read
 from agonist.runs import folder, writer
@@ -48,9 +50,14 @@ def bring(store: Store, path: Path, name: str | None = None, keys: Mapping[str, 
 def known(store: Store) -> dict[str, tuple[str, Mapping[str, Any]]]:
     """Content's hash -> the run that was made of it, and its spec. One that was cut short while it was written does not count."""
     ids = [summary["id"] for summary in folder.list_runs(store) if summary.get("kind") == "foreign" and summary.get("status") == "finished"]
-    heads = {run_id: folder.read_head(store, run_id) for run_id in ids}
-    found = {run_id: (head.get("extra") or {}).get("imported") for run_id, head in heads.items()}
-    return {told["sha256"]: (run_id, heads[run_id]["spec"]) for run_id, told in found.items() if told}
+    found: dict[str, tuple[str, Mapping[str, Any]]] = {}
+    for run_id in ids:
+        with suppress(Damaged, Newer):
+            head = folder.read_head(store, run_id)
+            told = head.get("extra", {}).get("imported")
+            if isinstance(told, dict) and isinstance(told.get("sha256"), str):
+                found[told["sha256"]] = run_id, head.get("spec", {})
+    return found
 
 
 def _named(found: list[Foreign], name: str | None) -> list[Foreign]:

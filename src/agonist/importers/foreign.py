@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ MOST_NAMES = 10_000  # metrics of a run
 MOST_STEPS = 1 << 62
 RENAMED = {"mean_episode_return": "eval/return", "steps_per_second": "perf/env_steps_per_second", "win_rate": "eval/win_rate"}
 FINAL = "absolute/return"  # as our own sinks call the absolute metric
+FINALS = "final/"  # what the final figures' names begin with in a table of `agonist runs export`
 
 
 @dataclass(frozen=True)
@@ -36,6 +37,13 @@ class Foreign:
 
 def read(path: Path, keys: Mapping[str, str]) -> list[Foreign]:
     """The runs in a file, or in a folder of event files. `keys`: algo, env, seed that it does not tell; step and return name columns."""
+    return [
+        replace(one, name=clean(one.name), spec={clean(key): _cleaned(value) for key, value in one.spec.items()})
+        for one in _read(path, keys)
+    ]
+
+
+def _read(path: Path, keys: Mapping[str, str]) -> list[Foreign]:
     from agonist.importers import marl_eval, scalars, tables
 
     if path.is_dir():
@@ -78,7 +86,16 @@ def renamed(name: str, keys: Mapping[str, str]) -> str:
     """The metric's name here: `return=COLUMN` and well-known ones have their own. What is not printable is taken out."""
     if name == keys.get("return"):
         return "eval/return"
-    return RENAMED.get(name.lower(), "".join(c if c.isprintable() else "_" for c in name).strip() or "unnamed")
+    return RENAMED.get(name.lower(), clean(name).strip() or "unnamed")
+
+
+def clean(text: str) -> str:
+    """Without what a terminal would obey."""
+    return "".join(c if c.isprintable() else "_" for c in text)
+
+
+def _cleaned(value: Any) -> Any:
+    return clean(value) if isinstance(value, str) else value
 
 
 def digest(*parts: bytes) -> str:
@@ -90,10 +107,11 @@ def digest(*parts: bytes) -> str:
 
 def whole(value: Any, what: str) -> int:
     try:
-        number = int(value) if isinstance(value, int | str) and not isinstance(value, bool) else int(float(value))
-        if not 0 <= number < MOST_STEPS or (isinstance(value, float) and value != number):
+        exact = isinstance(value, int) or (isinstance(value, str) and value.strip().isdecimal())
+        number = int(value) if exact else float(value)  # pandas and wandb write 1000.0
+        if not 0 <= number < MOST_STEPS or number != int(number):
             raise ValueError
-        return number
+        return int(number)
     except (TypeError, ValueError, OverflowError):
         raise ValueError(f"{what} needs a whole number of 0 or more, got {str(value)[:40]!r}") from None
 
@@ -107,15 +125,24 @@ def number(value: Any) -> float | None:
     return None if math.isnan(found) else found
 
 
+def finite(value: Any) -> float | None:
+    """A time or a duration; None for what is none."""
+    found = number(value)
+    return found if found is not None and math.isfinite(found) else None
+
+
 def merged(rows: Sequence[Point], keys: Mapping[str, str], what: str) -> tuple[list[Point], dict[str, Any]]:
     """Sorted by step with the metrics' names here, one row a step; and what is final of them."""
     by_step: dict[int, Point] = {}
     names: set[str] = set()
     final: dict[str, Any] = {}
     for row in sorted(rows, key=lambda row: row.step):
-        values = {renamed(name, keys): value for name, value in row.values.items() if name != FINAL}
+        values = {renamed(name, keys): value for name, value in row.values.items() if name != FINAL and not _is_final(name)}
         if FINAL in row.values:
             final = {"eval/return": row.values[FINAL]}
+        final |= {name.removeprefix(FINALS): value for name, value in row.values.items() if _is_final(name)}
+        if row.values and not values:  # final figures alone
+            continue
         names |= values.keys()
         if len(names) > MOST_NAMES:
             raise ValueError(f"{what} names more than {MOST_NAMES:,} metrics; that is no training run")
@@ -123,4 +150,9 @@ def merged(rows: Sequence[Point], keys: Mapping[str, str], what: str) -> tuple[l
         by_step[row.step] = Point(row.step, row.time, {**(earlier.values if earlier else {}), **values})
     if not names:
         raise ValueError(f"{what} holds no figures")
-    return list(by_step.values()), final
+    ends = final.pop("eval/return_low", None), final.pop("eval/return_high", None)
+    return list(by_step.values()), final | ({"eval/interval": [*ends]} if None not in ends else {})
+
+
+def _is_final(name: str) -> bool:
+    return name.startswith(f"{FINALS}eval/")

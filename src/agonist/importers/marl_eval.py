@@ -6,12 +6,15 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from agonist.importers.foreign import Foreign, digest, merged, number, renamed, whole
+import numpy as np
+
+from agonist.importers.foreign import Foreign, digest, finite, merged, number, renamed, whole
 from agonist.sinks import Point
 from agonist.stats.intervals import mean_interval
 
@@ -63,7 +66,7 @@ def _run(what: str, place: tuple[str, ...], run: Mapping[str, Any], moment: floa
         if "absolute" in key.lower():
             final = _final(told)
             continue
-        elapsed = number(_first(values.get("elapsed_time"))) or 0.0
+        elapsed = finite(_first(values.get("elapsed_time"))) or 0.0
         took.append(elapsed)
         rows.append(Point(whole(values.get("step_count"), f"{what} > {key} > step_count"), elapsed, _points(told)))
     rows = [Point(row.step, moment - max(took) + row.time, row.values) for row in rows]
@@ -89,9 +92,12 @@ def _list(value: Any, what: str) -> list[float]:
 def _points(told: Mapping[str, list[float]]) -> dict[str, float]:
     out = {}
     for name, values in told.items():
-        mean, low, high = mean_interval(values)
+        with np.errstate(all="ignore"):  # infinite ones have no interval, nor a mean where they are of both signs
+            mean, low, high = mean_interval(values)
+        if math.isnan(mean):
+            continue
         out[renamed(name, {})] = mean
-        if renamed(name, {}) == "eval/return" and len(values) > 1:
+        if renamed(name, {}) == "eval/return" and len(values) > 1 and math.isfinite(high - low):
             out |= {"eval/return_low": low, "eval/return_high": high}
     return out
 

@@ -12,7 +12,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from agonist.importers.foreign import Foreign, digest, merged, number, spec_of, whole
+from agonist.importers.foreign import Foreign, digest, finite, merged, number, spec_of, whole
+from agonist.runs.export import unguarded
 from agonist.sinks import Point
 
 STEPS = ("step", "steps", "env_step", "env_steps", "step_count", "timestep", "timesteps", "total_steps", "global_step", "_step", "t")
@@ -30,8 +31,8 @@ def read_csv(path: Path, keys: Mapping[str, str]) -> list[Foreign]:
     first = text.partition("\n")[0]
     lines = csv.reader(io.StringIO(text, newline=""), delimiter=max(",;\t", key=first.count))
     try:
-        names = [name.strip() for name in next(lines, [])]
-        rows = [line for line in lines if any(cell.strip() for cell in line)]
+        names = [unguarded(name.strip()) for name in next(lines, [])]
+        rows = [[*map(unguarded, line)] for line in lines if any(cell.strip() for cell in line)]
     except csv.Error as error:
         raise ValueError(f"{path} is no CSV: {error}") from None
     for i, line in enumerate(rows, 2):
@@ -60,8 +61,10 @@ def _foreign(path: Path, data: bytes, names: Sequence[str], lines: Iterable[Sequ
     runs: dict[tuple[str, ...], list[Point]] = {}
     for told, row in _rows(path, names, lines, keys):
         runs.setdefault(tuple(str(told[name]) for name in own), []).append(row)
+    if not runs:
+        raise ValueError(f"{path} holds no figures: it has a head, and no row")
     out = []
-    for identity, rows in runs.items() if runs else [((), [])]:
+    for identity, rows in runs.items():
         said = {name: text for name, text in zip(own, identity, strict=True) if name != "run" and text}
         found, final = merged(rows, keys, f"{path}{': ' * bool(identity)}{' '.join(identity)}")
         sha256 = digest(data) if not own else digest(repr((identity, rows)).encode())
@@ -81,7 +84,7 @@ def _rows(
         step = whole(told[at], f"{path}: row {i:,}, column {at}")
         cells = [(str(told["name"]), told["value"])] if told.keys() >= LONG else told.items()
         values = {name: found for name, cell in cells if name not in (at, clock) and (found := number(cell)) is not None}
-        yield told, Point(step, (number(told[clock]) or moment) if clock else moment, values)
+        yield told, Point(step, (finite(told[clock]) or moment) if clock else moment, values)
 
 
 def _column(path: Path, names: Sequence[str], keys: Mapping[str, str]) -> str:

@@ -19,6 +19,7 @@ from numpy.random import Generator
 from agonist import own
 from agonist.nets import heads, own_torso, recurrent, torso
 from agonist.nets.layers import Net, from_key, stacked
+from agonist.options import nearest
 
 
 class Network(NamedTuple):
@@ -116,6 +117,8 @@ def _torso(shape: Shape, hidden: tuple[int, ...]) -> Net:
         return own_torso.make(code, hidden, shape.activation)
     if shape.torso == "cnn":
         return torso.cnn(width=hidden[-1] if hidden else 128, activation=shape.activation)
+    if shape.torso != "mlp":
+        raise ValueError(f"there is no torso {shape.torso!r}{nearest(shape.torso, ('mlp', 'cnn'))}")
     return torso.mlp(hidden, shape.activation)
 
 

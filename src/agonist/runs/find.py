@@ -13,10 +13,11 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from agonist.checkpoints import NAME_DIGITS, Damaged, PolicyContent, parse_json, read_policy
+from agonist.checkpoints import NAME_DIGITS, Damaged, Newer, PolicyContent, parse_json, read_policy
 from agonist.runs import marks, rows
-from agonist.runs.folder import CheckpointInfo, at, checkpoints, choose, read_head
+from agonist.runs.folder import CheckpointInfo, at, checkpoints, choose, list_runs, read_head
 from agonist.runs.names import words_of
+from agonist.runs.removal import TAKES_ALONG, family
 from agonist.runs.store import Missing, Store
 
 STAMP = 15  # characters of an id that say its second
@@ -32,8 +33,8 @@ def find_run(store: Store, text: str, deleted: bool = False) -> str:
         return newest
     found = [text] if text in ids else [run_id for run_id in ids if text and (run_id.startswith(text) or words_of(run_id) == text)]
     found = _kept(store, found, deleted)
-    if len(found) == 1:
-        return found[0]
+    if found and all(run_id.startswith(f"{found[0]}-") for run_id in found[1:]):
+        return found[0]  # alone, or a sweep before its runs, whose ids are its own and a number
     if found:
         raise ValueError(f"{text!r} means {len(found)} runs: {_some(found)}; say more of the one")
     if not ids:
@@ -76,7 +77,11 @@ def _newest(store: Store, ids: Sequence[str], deleted: bool) -> str | None:
 
 
 def is_deleted(store: Store, run_id: str) -> bool:
-    return marks.read(store, run_id).deleted is not None
+    """What a newer Agonist wrote on a run cannot be read: it is listed, so it is found."""
+    try:
+        return marks.read(store, run_id).deleted is not None
+    except Newer:
+        return False
 
 
 def _kept(store: Store, found: list[str], deleted: bool) -> list[str]:
@@ -97,11 +102,27 @@ def _at_path(store: Store, path: Path) -> str:
 
 def run_policies(store: Store, run_id: str, which: str | int = "best") -> dict[str, PolicyContent]:
     """role -> policy. `best`: the best so far, or the last where the run names none; `last`; a step; a checkpoint's hash."""
-    read_head(store, run_id)
+    kind = read_head(store, run_id).get("kind")
+    if kind in TAKES_ALONG:
+        raise ValueError(_of_many(store, run_id, kind))
     infos = checkpoints(store, run_id)
     info = choose(infos, run_id, "last" if which == "best" else which)
     paths = (info.best or _at_best_step(infos, run_id)) if which == "best" else info.policies
     return {role: _stored(store, at(run_id, path)) for role, path in paths.items()}
+
+
+def _of_many(store: Store, run_id: str, kind: str) -> str:
+    """Why a sweep has no policy, and which of its runs is the best so far."""
+    summaries = {str(summary["id"]): summary for summary in list_runs(store)}
+    children = [one for one in family(summaries.values(), [run_id]) if summaries.get(one, {}).get("kind") == "train"]
+    found = {one: rows.brief_of(summaries[one]).get("eval/return") for one in children if summaries[one].get("status") != "failed"}
+    scores = {one: score for one, score in found.items() if isinstance(score, int | float)}
+    many = "1 run" if len(children) == 1 else f"{len(children)} runs"
+    said = f"run {run_id} is a {kind} of {many}: they have the policies, not it"
+    if not scores:
+        return f"{said}; none of them has been evaluated yet"
+    best = max(scores, key=lambda one: scores[one])
+    return f"{said}; the best is {words_of(best)} (eval/return {scores[best]:.4g}): name that, or another of them"
 
 
 def _at_best_step(infos: list[CheckpointInfo], run_id: str) -> Mapping[str, str]:

@@ -11,7 +11,6 @@ In: a store and a run's id. Out: plain mappings, numpy arrays, `CheckpointConten
 
 from __future__ import annotations
 
-import json
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, fields
@@ -19,13 +18,14 @@ from datetime import UTC, datetime
 from typing import Any
 
 from agonist.checkpoints import Damaged, Newer, PolicyContent, Tensors, check_format, decode_tensors, digest, parse_json, read_policy
-from agonist.runs import marks, segments
+from agonist.runs import marks, segments, shapes
 from agonist.runs.process import is_alive
 from agonist.runs.store import Missing, Store
 
 FORMAT = 1  # of a run's folder
 STATE = "state.safetensors"
 OPEN_POINTS = "points.parquet"
+IMPORTED = "imported.json"  # there where an archive brought the run
 
 Report = Callable[[str], None]
 
@@ -40,7 +40,10 @@ def now() -> str:
 
 def seconds(stamp: str | None) -> float:
     """Unix seconds of an ISO time; 0 where there is none."""
-    return datetime.fromisoformat(stamp).timestamp() if stamp else 0.0
+    try:
+        return datetime.fromisoformat(stamp).timestamp() if stamp else 0.0
+    except (OverflowError, OSError) as error:  # a year that the platform cannot count from
+        raise ValueError(f"{stamp!r} is no time of a run") from error
 
 
 @dataclass(frozen=True)
@@ -91,6 +94,15 @@ def read_run(store: Store, run_id: str) -> dict[str, Any]:
     return {**run, "summary": _summary(store, run_id, run)}
 
 
+def came_from_elsewhere(store: Store, run_id: str) -> bool:
+    """Whether an archive or somebody's file brought the run here: what its keys say are then others' words."""
+    try:
+        store.get(at(run_id, IMPORTED), 0, 0)
+    except Missing:
+        return bool((read_head(store, run_id).get("extra") or {}).get("imported"))
+    return True
+
+
 def read_head(store: Store, run_id: str) -> dict[str, Any]:
     """run.json alone. One of a newer Agonist is refused."""
     name = at(run_id, "run.json")
@@ -101,6 +113,7 @@ def read_head(store: Store, run_id: str) -> dict[str, Any]:
     if _is_newer(run):
         raise Newer(f"run {run_id} {_newer(run)}")
     check_format(run, FORMAT, f"run {run_id}")
+    shapes.check_head(run, run_id, name)
     return run
 
 
@@ -109,7 +122,8 @@ def _is_newer(document: Mapping[str, Any]) -> bool:
 
 
 def _newer(run: Mapping[str, Any]) -> str:
-    wrote = (run.get("versions") or {}).get("agonist")
+    versions = run.get("versions")
+    wrote = versions.get("agonist") if isinstance(versions, dict) else None
     by, wanted = (f"Agonist {wrote}", f"'agonist>={wrote}'") if wrote else ("a newer Agonist", "-U agonist")
     return f"was written by {by} and has format {run['format']}; this Agonist reads formats up to {FORMAT}: pip install {wanted}"
 
@@ -146,20 +160,29 @@ def _summary(store: Store, run_id: str, run: Mapping[str, Any] | None = None) ->
         if summary.get("id") != run_id:
             raise Damaged(f"{name} is damaged: it speaks of the run {summary.get('id')!r}")
     except (Missing, Damaged):
-        head = at(run_id, "run.json")
-        run = run or parse_json(store.get(head), head)
-        summary = first_summary(run) | ({"format": run.get("format")} if _is_newer(run) else {})
+        name = at(run_id, "run.json")
+        run = run or parse_json(store.get(name), name)
+        if _is_newer(run):
+            return _of_newer(run, run_id)
+        shapes.check_head(run, run_id, name)
+        summary = first_summary(run)
     if _is_newer(summary):
-        known = {key: value for key, value in summary.items() if isinstance(value, str | int | float)}
-        return {**known, "status": "newer", "problem": f"run {run_id} {_newer(summary)}"}
-    if not all(isinstance(summary.get(part, {}), dict) for part in ("last", "best", "final", "spec")):
-        raise Damaged(f"{name} is damaged: its last, best, final and spec should be mappings")
+        return _of_newer(summary, run_id)
+    shapes.check_summary(summary, name)
     try:
         if summary.get("status") == "running" and not is_alive(summary, seconds(summary.get("updated"))):
             summary["status"] = "interrupted"
     except (TypeError, ValueError) as error:
         raise Damaged(f"{name} is damaged: {error}") from None
-    return summary
+    return {key: value for key, value in summary.items() if key != "marks"}  # those are nowhere but in annotations
+
+
+def _of_newer(document: Mapping[str, Any], run_id: str) -> dict[str, Any]:
+    """What can be told of a run whose run.json or summary.json is a newer Agonist's."""
+    spec = document.get("spec")
+    told = {**(spec if isinstance(spec, dict) else {}), **document}
+    known = {key: value for key, value in shapes.fitting(told, shapes.SUMMARY).items() if isinstance(value, str | int | float)}
+    return {**known, "id": run_id, "status": "newer", "problem": f"run {run_id} {_newer(document)}"}
 
 
 def first_summary(run: Mapping[str, Any]) -> dict[str, Any]:
@@ -187,8 +210,8 @@ def read_lines(store: Store, name: str, on_problem: Report = warnings.warn) -> l
     lines: list[dict[str, Any]] = []
     for number, line in enumerate(data.splitlines(), 1):
         try:
-            lines.append(json.loads(line))
-        except ValueError:
+            lines.append(parse_json(line, name))
+        except Damaged:
             on_problem(f"{name} is damaged at line {number}; what follows it is lost")
             break
     return lines
@@ -229,6 +252,7 @@ def _checkpoints(store: Store, run_id: str, on_problem: Report) -> Iterator[Chec
 
 def _info(document: Mapping[str, Any], what: str) -> CheckpointInfo:
     check_format(document, FORMAT, what)
+    shapes.check(document, shapes.CHECKPOINT, what)
     try:
         values = {field.name: document[field.name] for field in fields(CheckpointInfo)}
     except KeyError as error:

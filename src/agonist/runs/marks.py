@@ -16,6 +16,7 @@ from typing import Any
 
 from agonist.checkpoints import Damaged, check_format, parse_json, pretty_json
 from agonist.options import nearest
+from agonist.runs import shapes
 from agonist.runs.store import Missing, Store, number_of
 
 FORMAT = 1  # of an annotation
@@ -57,11 +58,11 @@ def _newest(store: Store, run_id: str) -> tuple[int, Marks]:
 def _decoded(data: bytes, what: str) -> Marks:
     document = parse_json(data, what)
     check_format(document, FORMAT, what)
+    shapes.check(document, shapes.MARKS, what)
     try:
-        tags, notes = tuple(map(str, document["tags"])), tuple({**note} for note in document["notes"])
-        return Marks(tags, notes, document["archived"], document["deleted"])
-    except (KeyError, TypeError, ValueError) as error:
-        raise Damaged(f"{what} is damaged: {error!r}") from None
+        return Marks(tuple(document["tags"]), tuple(document["notes"]), document["archived"], document["deleted"])
+    except KeyError as error:
+        raise Damaged(f"{what} is damaged: it has no {error}") from None
 
 
 def change(store: Store, run_id: str, edit: Callable[[Marks], Marks]) -> Marks:

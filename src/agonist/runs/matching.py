@@ -87,7 +87,7 @@ def _meets(sign: str, found: Any, value: Any) -> bool:
 def _stamp(text: Any) -> float | None:
     try:
         return datetime.fromisoformat(text).timestamp()
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError, OSError):
         return None
 
 

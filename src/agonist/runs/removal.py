@@ -30,6 +30,16 @@ def plan(store: Store, asked: Iterable[str]) -> Deletion:
     """Those asked for, and the children of sweeps among them. Runs that are being written are refused."""
     known = {str(summary["id"]): summary for summary in folder.list_runs(store)}
     children = children_of(known.values())
+    goes = family(known.values(), asked)
+    _refuse_running([known[run_id] for run_id in goes if run_id in known], goes)
+    orphans = {run_id: [child for child in children.get(run_id, ()) if child not in goes] for run_id in goes}
+    return Deletion(goes, {run_id: left for run_id, left in orphans.items() if left})
+
+
+def family(summaries: Iterable[Mapping[str, Any]], asked: Iterable[str]) -> dict[str, str | None]:
+    """Those asked for, and the children of sweeps among them -> the run with which each goes, None where it was asked for itself."""
+    known = {str(summary["id"]): summary for summary in summaries}
+    children = children_of(known.values())
     goes: dict[str, str | None] = dict.fromkeys(asked)
     waiting = [*goes]
     while waiting:
@@ -38,9 +48,7 @@ def plan(store: Store, asked: Iterable[str]) -> Deletion:
             along = [child for child in children.get(run_id, ()) if child not in goes]
             goes |= dict.fromkeys(along, run_id)
             waiting += along
-    _refuse_running([known[run_id] for run_id in goes if run_id in known], goes)
-    orphans = {run_id: [child for child in children.get(run_id, ()) if child not in goes] for run_id in goes}
-    return Deletion(goes, {run_id: left for run_id, left in orphans.items() if left})
+    return goes
 
 
 def children_of(summaries: Iterable[Mapping[str, Any]]) -> dict[str, list[str]]:

@@ -11,11 +11,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from agonist.options import nearest
-from agonist.runs import folder
+from agonist.runs import folder, shapes
 from agonist.runs.filter import fields_of, parse, tester
 from agonist.runs.store import Store
 
 AGE = "age"  # of every run, counted from `created`
+OWN = ("run", "tags", "note", "archived", "kind", "algo", "env", "seed", "status", "steps", "created", "updated", "parent", "problem")
 PRIVATE = ("format", "id", "started", "pid", "host", "last", "best", "final", "spec", "marks")
 
 Row = dict[str, Any]
@@ -29,14 +30,17 @@ def brief_of(summary: Mapping[str, Any]) -> Row:
     if "eval/return" in last:
         row["eval/return"] = last["eval/return"]
         row["eval/interval"] = [last.get("eval/return_low"), last.get("eval/return_high")]
-    return row | dict(summary.get("final") or {})
+    final = {key: value for key, value in (summary.get("final") or {}).items() if key not in OWN}
+    if "eval/return" in final:  # whose interval is its own, or unknown
+        row.pop("eval/interval", None)
+    return row | final
 
 
 def row_of(summary: Mapping[str, Any]) -> Row:
     """All that is known of a run without opening it."""
     brief = brief_of(summary)
     rest = {**(summary.get("spec") or {}), **(summary.get("last") or {})}
-    return brief | {key: value for key, value in rest.items() if key not in brief}
+    return brief | {key: value for key, value in rest.items() if key not in brief and key not in shapes.FIGURES}
 
 
 def sort(rows: Iterable[Row], field: str) -> list[Row]:

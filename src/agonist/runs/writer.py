@@ -153,12 +153,15 @@ class RunWriter:
         self._events += event_line(kind, data)
         self.store.replace(self._at(events_name(self.number)), self._events)
 
-    def log(self, text: str) -> None:
+    def log(self, text: str, at_once: bool = False) -> None:
+        """A line that the next heartbeat writes; `at_once` where none will come."""
         if len(self._log) > LOG_PART:
             self._write_log()
             self._log, self._log_part = "", self._log_part + 1
         self._log += text if text.endswith("\n") else text + "\n"
         self._log_dirty = True
+        if at_once:
+            self._write_log()
 
     def media(self, name: str, data: bytes) -> None:
         self.store.replace(self._at("media", check_name(name)), data)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
 import re
@@ -10,8 +11,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from agonist.sinks.records import SinkError
+
 RESERVED = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)(\..*)?", re.IGNORECASE)  # Windows opens devices by these names
 LONGEST = 100
+HELD = {errno.EAGAIN, errno.EWOULDBLOCK, errno.EACCES, errno.EDEADLK, errno.EINTR}  # what a lock says that somebody else has
 PAUSE = 0.02  # seconds between two tries of the lock
 
 
@@ -42,19 +46,19 @@ def write_whole(path: Path, data: bytes) -> None:
 def locked(path: Path, seconds: float) -> Iterator[bool]:
     """Alone with this file; the lock is the system's own, on a file beside it, and ends with its process however that ends.
 
-    False where others held it for that long, or where the disk knows no locks and writing would lose somebody's figures."""
+    False where others held it for that long. A disk that knows no locks is refused: writing there would lose somebody's figures."""
     path.parent.mkdir(parents=True, exist_ok=True)
     descriptor = os.open(path.with_name(f".{path.name}.lock"), os.O_RDWR | os.O_CREAT, 0o666)
     try:
         until = time.monotonic() + seconds
-        while not (got := _try(descriptor)) and time.monotonic() < until:
+        while not (got := _try(descriptor, path)) and time.monotonic() < until:
             time.sleep(PAUSE)
         yield got
     finally:
         os.close(descriptor)  # which unlocks
 
 
-def _try(descriptor: int) -> bool:
+def _try(descriptor: int, path: Path) -> bool:
     try:
         if os.name == "nt":
             import msvcrt
@@ -64,6 +68,9 @@ def _try(descriptor: int) -> bool:
             import fcntl
 
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        return False
+    except OSError as error:
+        if error.errno in HELD:
+            return False
+        why = f"the disk of {path.parent} locks no files ({error.strerror}), and without a lock runs that write {path.name} at once"
+        raise SinkError(f"{why} would lose each other's figures: give a base_exp_path on another disk") from None
     return True

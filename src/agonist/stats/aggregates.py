@@ -9,7 +9,7 @@ numbers are rliable's, which is the tests' oracle.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -20,6 +20,7 @@ Statistic = Callable[[Parts], Any]
 Scores = Mapping[str, Sequence[float]] | Sequence[float]
 
 REPS = 10_000  # resamples: the interval's ends are then steady to about a hundredth of its width
+BLOCK = 1 << 20  # numbers that are resampled at a time: what memory a bootstrap takes, however many runs there are
 
 
 def parts_of(scores: Scores | Any) -> list[Array]:
@@ -65,13 +66,33 @@ def profile(parts: Parts, thresholds: Array) -> Array:
 def draws(parts: Parts, reps: int = REPS, seed: int = 0) -> list[Array]:
     """Which runs each resample takes: for each task [reps, runs]."""
     rng = np.random.default_rng(seed)
-    return [rng.integers(0, part.shape[-1], (reps, part.shape[-1])) for part in parts]
+    return [_drawn(rng, reps, part.shape[-1]) for part in parts]
+
+
+def _drawn(rng: np.random.Generator, reps: int, runs: int) -> Array:
+    """In as few bytes as hold them: the same numbers as drawn at once."""
+    out = np.empty((reps, runs), np.min_scalar_type(runs))
+    for rows in blocks(reps, runs):
+        out[rows] = rng.integers(0, runs, (rows.stop - rows.start, runs))
+    return out
+
+
+def blocks(reps: int, width: int) -> Iterator[slice]:
+    """Resamples, `BLOCK` numbers at a time, where each takes `width` of them."""
+    rows = max(1, BLOCK // width)
+    return (slice(first, min(first + rows, reps)) for first in range(0, reps, rows))
+
+
+def resampled(statistic: Statistic, parts: Parts, drawn: Sequence[Array], width: int) -> Array:
+    """A statistic of every resample, a block of them at a time; one takes `width` numbers."""
+    found = [statistic([part[at[rows]] for part, at in zip(parts, drawn, strict=True)]) for rows in blocks(len(drawn[0]), width)]
+    return np.concatenate(found)
 
 
 def bootstrap(parts: Parts, statistic: Statistic, level: float = 0.95, drawn: Sequence[Array] | None = None) -> tuple[float, float]:
     """The percentile interval of a statistic. Parts are `[runs]` here; `drawn` are resamples from `draws`."""
     drawn = draws(parts) if drawn is None else drawn
-    found = statistic([part[indices] for part, indices in zip(parts, drawn, strict=True)])
+    found = resampled(statistic, parts, drawn, sum(part.size for part in parts))
     low, high = np.quantile(found, [(1 - level) / 2, (1 + level) / 2], axis=0)
     return float(low), float(high)
 

@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from agonist.stats.aggregates import Array, Parts, Scores, draws, mean, parts_of
+from agonist.stats.aggregates import Array, Parts, Scores, draws, mean, parts_of, resampled
 from agonist.stats.intervals import standard_error, student
 from agonist.stats.summary import FEW, NORM
 
@@ -81,8 +81,9 @@ def _improvement_interval(reference: Parts, other: Parts, drawn: tuple[Sequence[
     """By bootstrap; nan where a side has fewer runs than an interval needs."""
     if min(sum(part.size for part in parts) for parts in (reference, other)) < FEW:
         return [float("nan")] * 2
-    a, b = ([part[at] for part, at in zip(parts, indices, strict=True)] for parts, indices in zip((reference, other), drawn, strict=True))
-    return [float(end) for end in np.quantile(improvement(a, b), [0.025, 0.975])]
+    tasks, pairs = len(reference), sum(a.size * b.size for a, b in zip(reference, other, strict=True))
+    found = resampled(lambda both: improvement(both[:tasks], both[tasks:]), [*reference, *other], [*drawn[0], *drawn[1]], pairs)
+    return [float(end) for end in np.quantile(found, [0.025, 0.975])]
 
 
 def _interval(difference: float, reference: Parts, other: Parts, level: float) -> tuple[float, float]:

@@ -7,6 +7,6 @@ it. Of a study's file, `study.read` makes such a plan for several algorithms on 
 from agonist.sweeps import study
 from agonist.sweeps.plan import Plan, make_plan
 from agonist.sweeps.report import KIND, best, plan_in, report, sweep_of
-from agonist.sweeps.work import begin, begun, go_on
+from agonist.sweeps.work import begin, begun, check, go_on
 
-__all__ = ["KIND", "Plan", "begin", "begun", "best", "go_on", "make_plan", "plan_in", "report", "study", "sweep_of"]
+__all__ = ["KIND", "Plan", "begin", "begun", "best", "check", "go_on", "make_plan", "plan_in", "report", "study", "sweep_of"]

@@ -3,7 +3,8 @@
 `lr=1e-4,1e-3` names values; `lr=1e-4..1e-2` a range to draw from (by its logarithm where both ends are positive and a factor of ten
 apart, as rates are). `grid` takes every combination; `random` draws (Bergstra & Bengio 2012, JMLR 13); `halving` trains all points
 for a short while and goes on with the best of them, again and again (Jamieson & Talwalkar 2016, arXiv:1502.07943).
-Given keys, what is swept over, seeds -> `Plan`, JSON there and back: every trial's run has its id before the first begins.
+Given keys, what is swept over, seeds -> `Plan`, JSON there and back. Every trial's run has its id before the first begins: the sweep's, and
+its own number.
 """
 
 from __future__ import annotations
@@ -11,13 +12,13 @@ from __future__ import annotations
 import itertools
 import math
 import random
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from agonist import specs
+from agonist import own, specs
 from agonist.options import read_range
-from agonist.runs.names import new_id
 
 METHODS = ("grid", "random", "halving")
 MOST = 10_000  # trials: more is a slip of the keyboard
@@ -28,7 +29,6 @@ class Trial:
     """One run of a sweep."""
 
     number: int
-    run: str  # its id
     seed: int
     point: Mapping[str, Any]  # the keys in which points differ
     more: Mapping[str, Any]  # keys that follow from the point and go before it, as a study's variant has an algorithm and keys of its own
@@ -47,6 +47,10 @@ class Plan:
     eta: int = 1  # one in so many goes on
     title: str = ""
     source: str = ""  # the hash of the study's file
+
+    def run(self, sweep: str, trial: Trial) -> str:
+        """The id of a trial's run: nobody else's can be the same."""
+        return f"{sweep}-{trial.number + 1:0{len(str(len(self.trials)))}d}"
 
     def keys(self, trial: Trial, steps: int | None = None) -> dict[str, Any]:
         """What the trial's run is told."""
@@ -84,39 +88,61 @@ def said(value: Any) -> str:
 def make_plan(
     given: Mapping[str, Any],
     over: Mapping[str, Sequence[Any] | str],
-    seeds: int = 1,
-    method: str = "grid",
+    seeds: int | None = None,
+    method: str | None = None,
     trials: int = 16,
     eta: int = 4,
-    title: str = "",
 ) -> Plan:
-    """A plan, every point of it checked. `over`: key -> its values, or for a drawn sweep a range's text."""
+    """A plan, the keys of every point checked. `over`: key -> its values, or for a drawn sweep a range's text; several values of
+    `seed` are the seeds. Without a method it is a grid, or random where there is a range."""
+    over = dict(over)
+    for key, values in over.items():
+        if key in given:
+            raise ValueError(f"{key} is given as {given[key]!r} and swept over: which one holds?")
+        if not isinstance(values, str) and (not isinstance(values, list | tuple) or not values):
+            raise ValueError(f"{key} needs a list of values, such as [1e-3, 3e-3], or a range such as '1e-4..1e-2', got {values!r}")
+    method = method or ("random" if any(isinstance(values, str) for values in over.values()) else "grid")
     if method not in METHODS:
         raise ValueError(f"a sweep is one of {', '.join(METHODS)}, got {method!r}")
-    if seeds < 1 or trials < 1:
+    if (seeds is not None and seeds < 1) or trials < 1:
         raise ValueError(f"need seeds >= 1 and trials >= 1, got {seeds}, {trials}")
-    seed = specs.whole(given.get("seed", 0), "seed")
-    points = _grid(over) if method == "grid" else _drawn(over, trials, seed)
-    return complete(given, [(point, {}) for point in points], seeds, method, eta, title)
+    numbers = _seeds(given, over.pop("seed", None), seeds)
+    points = _grid(over) if method == "grid" else _drawn(over, trials, numbers[0])
+    return complete(given, [(point, {}) for point in points], numbers, method, eta)
+
+
+def _seeds(given: Mapping[str, Any], named: Sequence[Any] | str | None, count: int | None) -> list[int]:
+    """Those named, or so many from the first on."""
+    if named is None:
+        first = specs.whole(given.get("seed", 0), "seed")
+        return list(range(first, first + (count or 1)))
+    if count is not None or isinstance(named, str):
+        raise ValueError(f"name the seeds, as in seed=1,2,5, or say how many, as in --seeds 3: got seed={said(named)}, {count} seeds")
+    return [specs.whole(value, "seed") for value in named]
 
 
 def complete(
-    given: Mapping[str, Any], points: Iterable[tuple[Mapping[str, Any], Mapping[str, Any]]], seeds: int, method: str, eta: int, title: str
+    given: Mapping[str, Any],
+    points: Iterable[tuple[Mapping[str, Any], Mapping[str, Any]]],
+    seeds: Sequence[int],
+    method: str = "grid",
+    eta: int = 1,
+    title: str = "",
 ) -> Plan:
-    """(point, the keys that follow from it) -> a plan whose runs have ids."""
+    """(point, the keys that follow from it) and seeds -> a plan."""
     given, points = specs.lasting(given), list(points)
-    if len(points) * seeds > MOST:
-        raise ValueError(f"that makes {len(points) * seeds:,} runs; a sweep has at most {MOST:,}")
-    seed = specs.whole(given.get("seed", 0), "seed")
+    if len(points) * len(seeds) > MOST:
+        raise ValueError(f"that makes {len(points) * len(seeds):,} runs; a sweep has at most {MOST:,}")
     resolved = [specs.resolve({**given, **point, **more}) for point, more in points]
-    points = [(_settled(point, more, spec.flat()), more) for (point, more), spec in zip(points, resolved, strict=True)]
-    labels = [label_of(point) for point, _ in points]
-    for label in labels:
-        if labels.count(label) > 1:
-            raise ValueError(f"the sweep has {label} twice: values of a key need to be different")
-    several = itertools.product(points, range(seed, seed + seeds))
-    ids = _ids(len(points) * seeds)
-    trials = tuple(Trial(n, ids[n], s, dict(point), dict(more)) for n, ((point, more), s) in enumerate(several))
+    for (point, more), spec in zip(points, resolved, strict=True):
+        given |= _coded({key: value for key, value in given.items() if key not in {**point, **more}}, spec.flat())
+    points = [(_settled(point, more, spec.flat()), _coded(more, spec.flat())) for (point, more), spec in zip(points, resolved, strict=True)]
+    names = Counter([*(label_of(point) for point, _ in points), *(f"seed {seed}" for seed in seeds)])
+    twice = [name for name, count in names.items() if count > 1]
+    if twice:
+        raise ValueError(f"the sweep has {twice[0]} twice: values of a key need to be different")
+    several = itertools.product(points, seeds)
+    trials = tuple(Trial(n, seed, dict(point), dict(more)) for n, ((point, more), seed) in enumerate(several))
     rungs = _rungs(max(spec.steps for spec in resolved), len(points), eta) if method == "halving" else ()
     common = {key: value for key, value in given.items() if key != "seed"}
     return Plan(method, common, trials, rungs, eta if rungs else 1, title)
@@ -127,11 +153,9 @@ def _settled(point: Mapping[str, Any], more: Mapping[str, Any], flat: Mapping[st
     return {key: value if key in more else flat.get(key, value) for key, value in point.items()}
 
 
-def _ids(count: int) -> list[str]:
-    ids: dict[str, None] = {}
-    while len(ids) < count:
-        ids[new_id()] = None
-    return list(ids)
+def _coded(keys: Mapping[str, Any], flat: Mapping[str, Any]) -> dict[str, Any]:
+    """The same keys, own code by the lasting name that the run has for it: a plan is read again where nobody types."""
+    return {key: flat[key] if own.known(str(flat.get(key))) else value for key, value in keys.items()}
 
 
 def _grid(over: Mapping[str, Sequence[Any] | str]) -> list[dict[str, Any]]:

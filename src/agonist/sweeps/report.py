@@ -15,6 +15,7 @@ from typing import Any
 
 from agonist import training
 from agonist.runs import folder
+from agonist.runs.find import is_deleted
 from agonist.runs.folder import at
 from agonist.runs.store import Store
 from agonist.runs.writer import RunWriter
@@ -28,13 +29,15 @@ METRIC = "eval/return"
 
 def report(store: Store, sweep: str) -> dict[str, Any]:
     plan = plan_in(store, sweep)
-    results = {trial.number: result_of(store, trial) for trial in plan.trials}
+    results = {trial.number: result_of(store, plan.run(sweep, trial)) for trial in plan.trials}
+    summary = folder.read_run(store, sweep)["summary"]
     out: dict[str, Any] = {
         "sweep": sweep,
-        "status": folder.read_run(store, sweep)["summary"]["status"],
+        "status": summary["status"],
+        "problems": list(summary.get("problems") or []),
         "method": plan.method,
         "runs": [{**results[trial.number], "seed": trial.seed, "keys": dict(trial.point)} for trial in plan.trials],
-        "summary": rows(plan, results),
+        "summary": rows(plan, sweep, results),
     }
     if len({plan.keys(trial)["env"] for trial in plan.trials}) > 1:
         out["overall"] = overall(plan, results)
@@ -59,12 +62,18 @@ def plan_in(store: Store, sweep: str) -> Plan:
     return plan_of(folder.read_head(store, sweep)["extra"]["plan"])
 
 
-def result_of(store: Store, trial: Trial) -> dict[str, Any]:
-    """What came of a trial so far; `status` is `waiting` where it has not begun."""
+def result_of(store: Store, run: str) -> dict[str, Any]:
+    """What came of a trial's run so far; `status` is `waiting` where it has not begun, and `deleted` where somebody has done so."""
     try:
-        return training.result(folder.read_run(store, trial.run)["summary"])
+        summary = folder.read_run(store, run)["summary"]
     except ValueError:
-        return {"run": trial.run, "status": "waiting", "steps": 0}
+        return {"run": run, "status": "waiting", "steps": 0}
+    if is_deleted(store, run):
+        return {"run": run, "status": "deleted", "steps": 0}
+    found = training.result(summary)
+    if found["status"] == "failed":
+        found["why"] = str(next((event.get("why") for event in reversed(folder.read_events(store, run)) if event["kind"] == "failed"), ""))
+    return found
 
 
 def draw(out: RunWriter, plan: Plan, told: Mapping[str, Any]) -> None:
@@ -90,7 +99,7 @@ def draw(out: RunWriter, plan: Plan, told: Mapping[str, Any]) -> None:
             out.media(f"summary{f'-{number}' if len(tasks) > 1 else ''}.png", path.read_bytes())
 
 
-def rows(plan: Plan, results: Mapping[int, Mapping[str, Any]]) -> list[dict[str, Any]]:
+def rows(plan: Plan, sweep: str, results: Mapping[int, Mapping[str, Any]]) -> list[dict[str, Any]]:
     """A line a point, in the plan's order."""
     named = {key: plan.given[key] for key in ("algo", "env") if key in plan.given}
     out = []
@@ -103,8 +112,9 @@ def rows(plan: Plan, results: Mapping[int, Mapping[str, Any]]) -> list[dict[str,
                 "metric": METRIC,
                 "steps": max((int(result["steps"]) for result in found), default=0),
                 "failed": sum(result["status"] == "failed" for result in found),
-                "waiting": sum(result["status"] not in ("failed", "finished") for result in found),
-                "runs": [trial.run for trial in trials],
+                "deleted": sum(result["status"] == "deleted" for result in found),
+                "waiting": sum(result["status"] not in ("failed", "finished", "deleted") for result in found),
+                "runs": [plan.run(sweep, trial) for trial in trials],
             }
         )
     return out

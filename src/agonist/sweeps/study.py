@@ -50,9 +50,16 @@ def read(path: str) -> Plan:
 
 def plan_of_study(told: Mapping[str, Any]) -> Plan:
     told = dict(told)
-    title, seeds = str(told.pop("title", "")), specs.whole(told.pop("seeds", 1), "seeds")
+    title, count, first = str(told.pop("title", "")), specs.whole(told.pop("seeds", 1), "seeds"), specs.whole(told.pop("seed", 0), "seed")
+    if not count:
+        raise ValueError("seeds needs a whole number of 1 or more, got 0")
     algos, envs = (_tables(told.pop(name, None), name) for name in ("algos", "envs"))
     over = told.pop("sweep", {})
+    if not isinstance(over, dict):
+        raise ValueError(f"sweep is a table, such as [sweep] with lr = [1e-3, 3e-3], got {over!r}")
+    for place, key in [(f"[algos.{name}]", key) for name, own in algos.items() for key in own] + [("[sweep]", key) for key in over]:
+        if key in ("seed", "seeds", "env") or (key == "algo" and place == "[sweep]"):
+            raise ValueError(f"{key} has no place in {place}: seeds = N and [algos.NAME], [envs.NAME] stand at the top")
     for key, values in over.items():
         if not isinstance(values, list) or not values:
             raise ValueError(f"[sweep] {key} needs a list of values, such as [1e-3, 3e-3], got {values!r}")
@@ -62,8 +69,8 @@ def plan_of_study(told: Mapping[str, Any]) -> Plan:
         if clash:
             raise ValueError(f"{clash[0]} is told twice, for {algo} and for {env} or in [sweep]: which one holds?")
         points.append(({"algo": algo, "env": env, **dict(zip(over, values, strict=True))}, {"algo": algo, **own, **there}))
-    plan = complete(dotted(told), points, max(seeds, 1), "grid", 1, title)
-    source = digest(canonical_json({"plan": {**plan.document(), "trials": [{**vars(trial), "run": ""} for trial in plan.trials]}}))
+    plan = complete(dotted(told), points, range(first, first + count), title=title)
+    source = digest(canonical_json(plan.document()))
     return Plan(**{**vars(plan), "source": source[:NAME_DIGITS]})
 
 

@@ -14,12 +14,14 @@ from contextlib import suppress
 from typing import Any, NamedTuple
 
 from agonist import devices, own, specs, training
+from agonist.assembly import Find
 from agonist.runs import folder, writer
-from agonist.runs.store import Store
+from agonist.runs.find import find_policy
+from agonist.runs.store import Store, StoreError
 from agonist.runs.writer import RunWriter
-from agonist.sweeps.plan import Plan, Trial, label_of, survivors
+from agonist.sweeps.plan import Plan, Trial, survivors
 from agonist.sweeps.report import KIND, best, draw, plan_in, report, result_of
-from agonist.sweeps.side_by_side import Order, work_off
+from agonist.sweeps.side_by_side import Order, problem_of, work_off
 from agonist.training import Interrupted, Job, OnProgress, Progress, Watch
 from agonist.training.jobs import stopping
 
@@ -35,28 +37,44 @@ class Unit(NamedTuple):
 
 def begin(store: Store, plan: Plan, on_progress: OnProgress | None = None, jobs: int | None = None) -> str:
     """Train a new sweep to its end, and return its id."""
-    told = {
-        "algo": plan.given.get("algo"),
-        "env": plan.given.get("env"),
-        **plan.given,
-        **_over(plan),
-        "method": plan.method,
-        "title": plan.title,
-        "source": plan.source,
-    }
+    check(plan, lambda text: find_policy(store, text))
+    named = {"algo": plan.given.get("algo"), "env": plan.given.get("env"), **plan.given, **_over(plan)}
+    told = {**named, "method": plan.method, "title": plan.title, "source": plan.source}
     out = writer.create(store, KIND, told, extra={"plan": plan.document()})
     return _carry_out(store, out, plan, on_progress, jobs)
 
 
 def go_on(store: Store, sweep: str, on_progress: OnProgress | None = None, jobs: int | None = None) -> str:
-    """Train what is left of a sweep."""
+    """Train what is left of a sweep, and try again what failed."""
     plan = plan_in(store, sweep)
     with own.strange(f"sweep {sweep}"):
-        specs.lasting(plan.given)
-    if folder.read_run(store, sweep)["summary"].get("status") == "finished":
-        return sweep
-    out, _ = writer.open_for_resume(store, sweep)
-    return _carry_out(store, out, plan, on_progress, jobs)
+        for trial in plan.trials:
+            specs.resolve(plan.keys(trial))
+        if folder.read_run(store, sweep)["summary"].get("status") == "finished" and not _unfinished(store, sweep, plan):
+            return sweep
+        out, _ = writer.open_for_resume(store, sweep)
+        return _carry_out(store, out, plan, on_progress, jobs)
+
+
+def _unfinished(store: Store, sweep: str, plan: Plan) -> bool:
+    return any(result_of(store, plan.run(sweep, trial))["status"] not in ("finished", "deleted") for trial in plan.trials)
+
+
+def check(plan: Plan, find: Find) -> list[Unit]:
+    """All that can be found wrong before anything is written: one trial of each program is put together. The programs."""
+    units = grouped(plan, plan.trials)
+    for unit in units:
+        spec = specs.resolve(plan.keys(unit.trials[0]))
+        try:
+            update = training.check(spec, find)
+        except ValueError as error:
+            raise ValueError(f"{unit.trials[0].label}: {error}" if unit.trials[0].point else str(error)) from None
+        if plan.rungs and plan.rungs[0] < update:
+            raise ValueError(
+                f"the first rung of this halving is {plan.rungs[0]:,} steps, less than one update, which is {update:,}: "
+                "more --steps, fewer --trials or a larger --eta leave more"
+            )
+    return units
 
 
 def begun(store: Store, plan: Plan) -> str | None:
@@ -78,50 +96,56 @@ def _over(plan: Plan) -> dict[str, Any]:
 
 def _carry_out(store: Store, out: RunWriter, plan: Plan, on_progress: OnProgress | None, jobs: int | None) -> str:
     """Rung after rung (a grid has one): train the trials that are left, then choose."""
-    labels = list(plan.points())
+    points = plan.points()
+    labels = list(points)
     crew = Crew(store, out, plan, on_progress, jobs)
+    out.summarise(problems=[])
     try:
         for rung, steps in enumerate(plan.rungs or (None,)):
-            crew.train([trial for trial in plan.trials if label_of(trial.point) in labels], steps)
-            if rung + 1 < len(plan.rungs):
-                labels = _chosen(store, out, plan, rung, labels)
+            chosen = _chosen_before(store, out, rung)
+            if chosen is None:
+                crew.train([trial for label in labels for trial in points[label]], steps)
+                chosen = _choose(store, out, plan, rung, labels) if rung + 1 < len(plan.rungs) else labels
+            labels = chosen
     except BaseException as error:
-        with suppress(Exception):
-            stopped = isinstance(error, KeyboardInterrupt | Interrupted)
-            out.finish("interrupted" if stopped else "failed", why=str(error) or type(error).__name__)
-        if isinstance(error, KeyboardInterrupt | Interrupted):
+        stopped = isinstance(error, KeyboardInterrupt | Interrupted)
+        with suppress(StoreError):  # the store itself may be what failed
+            out.finish("interrupted" if stopped else "failed", why="stopped" if stopped else str(error) or type(error).__name__)
+        if stopped:
             raise Interrupted(out.id, crew.steps()) from None
         raise
     told = report(store, out.id)
     draw(out, plan, told)
-    out.summarise(steps=crew.steps(), final=_final(told) | crew.speed())
-    out.finish("finished")
+    out.summarise(steps=crew.steps(), problems=crew.problems, final=_final(told) | crew.speed())
+    out.finish("failed" if crew.problems else "finished", problems=crew.problems)
     return out.id
 
 
 def _final(told: Mapping[str, Any]) -> dict[str, Any]:
-    """What a listing shows of the sweep: its best point."""
-    row = best(told["summary"])
+    """What a listing shows of the sweep: its best point. Over several environments none is: their returns are on scales of their own."""
     found = {"runs": len(told["runs"]), "failed": sum(each["failed"] for each in told["summary"])}
+    row = None if "overall" in told else best(told["summary"])
     return found | ({"eval/return": row["mean"], "eval/interval": row["interval"], "best": row["keys"]} if row else {})
 
 
-def _chosen(store: Store, out: RunWriter, plan: Plan, rung: int, labels: Sequence[str]) -> list[str]:
-    """The labels that go on after a rung. Once chosen they stay chosen: a sweep that is taken up has longer runs by then."""
-    for event in folder.read_events(store, out.id):
-        if event["kind"] == "rung" and event["number"] == rung:
-            return list(event["goes_on"])
-    scores = {label: _mean(store, plan.points()[label]) for label in labels}
+def _chosen_before(store: Store, out: RunWriter, rung: int) -> list[str] | None:
+    """What went on after a rung. Once chosen it stays chosen: a sweep that is taken up has longer runs by then."""
+    found = (event for event in folder.read_events(store, out.id) if event["kind"] == "rung" and event["number"] == rung)
+    return next((list(event["goes_on"]) for event in found), None)
+
+
+def _choose(store: Store, out: RunWriter, plan: Plan, rung: int, labels: Sequence[str]) -> list[str]:
+    points = plan.points()
+    scores = {label: _mean([result_of(store, plan.run(out.id, trial)) for trial in points[label]]) for label in labels}
     goes_on = survivors(plan, rung, scores)
     out.event("rung", number=rung, steps=plan.rungs[rung], scores=scores, goes_on=goes_on)
     return goes_on
 
 
-def _mean(store: Store, trials: Sequence[Trial]) -> float:
+def _mean(results: Sequence[Mapping[str, Any]]) -> float:
     """A point's score: the mean of its seeds' results. One that failed has none."""
-    found = [result_of(store, trial).get("eval/return") for trial in trials]
-    told = [float(value) for value in found if value is not None]
-    return sum(told) / len(told) if len(told) == len(found) else float("nan")
+    told = [float(result["eval/return"]) for result in results if result.get("eval/return") is not None]
+    return sum(told) / len(told) if len(told) == len(results) else float("nan")
 
 
 class Crew:
@@ -129,7 +153,9 @@ class Crew:
 
     def __init__(self, store: Store, out: RunWriter, plan: Plan, on_progress: OnProgress | None, jobs: int | None) -> None:
         self.store, self.out, self.plan, self.on_progress, self.jobs = store, out, plan, on_progress, jobs
-        self.reached = {trial.run: int(result_of(store, trial)["steps"]) for trial in plan.trials}
+        self.problems: list[str] = []  # what kept runs from being trained, beyond a run's own failure
+        ids = [plan.run(out.id, trial) for trial in plan.trials]
+        self.reached = {run: int(result_of(store, run)["steps"]) for run in ids}
         self.trained: tuple[float, int] | None = None  # time and steps when training was first heard of: before it is compiling
         self.heard = (time.perf_counter(), 0)
 
@@ -153,46 +179,59 @@ class Crew:
 
     def train(self, trials: Sequence[Trial], steps: int | None) -> None:
         """All of them to so many steps, or to the plan's."""
-        left = [trial for trial in trials if not _is_done(self.store, self.plan, trial, steps)]
+        left = [trial for trial in trials if not self.is_done(trial, steps)]
         if not left:
             return
         self.wait_for_others(left)
         groups = grouped(self.plan, left)
         shards = _shards(self.plan, left[0])
-        workers = shared_out(len(groups), len(left), shards, self.jobs)
+        workers = 1 if _only_here(self.plan, left) else shared_out(len(groups), len(left), shards, self.jobs)
         if workers == 1:
             for unit in groups:
-                for ended in training.train(self.store, jobs_of(self.plan, unit.trials, self.out.id, steps), Watch(None, self.told)):
-                    if ended.error:
-                        self.out.log(str(ended.error))
+                self.train_here(unit, steps)
             return
         units = [part for unit in groups for part in _parts(unit, max(1, workers // len(groups)))]
         orders = [Order(self.store.url, self.out.id, [trial.number for trial in unit.trials], steps, shards, unit.group) for unit in units]
         with stopping() as stopped:
-            work_off(orders, workers, self.told, self.out.log, stopped)
+            self.problems += work_off(orders, workers, self.told, self.out.log, stopped)
         if stopped():
             raise Interrupted(self.out.id, self.steps())
+
+    def train_here(self, unit: Unit, steps: int | None) -> None:
+        try:
+            for ended in training.train(self.store, jobs_of(self.plan, unit.trials, self.out.id, steps), Watch(None, self.told)):
+                if ended.error:
+                    self.out.log(str(ended.error))
+        except (StoreError, Interrupted):
+            raise
+        except Exception as error:  # whatever keeps one program from training keeps no other
+            self.problems.append(f"{unit.trials[0].label}: {problem_of(error)}")
+
+    def is_done(self, trial: Trial, steps: int | None) -> bool:
+        """Trained so far, or farther; or taken away by somebody. What failed is tried again where a sweep is taken up."""
+        run = self.plan.run(self.out.id, trial)
+        status = result_of(self.store, run)["status"]
+        if status != "finished":
+            return status == "deleted"
+        asked = int(folder.read_run(self.store, run)["summary"]["asked"])
+        return asked >= specs.resolve(self.plan.keys(trial, steps)).steps
 
     def wait_for_others(self, trials: Sequence[Trial]) -> None:
         """The workers of a sweep that was killed see it and end: then the runs are ours."""
         end = time.monotonic() + PATIENCE
-        while any(result_of(self.store, trial)["status"] == "running" for trial in trials):
+        while any(result_of(self.store, self.plan.run(self.out.id, trial))["status"] == "running" for trial in trials):
             if time.monotonic() > end:
                 raise ValueError(f"runs of the sweep {self.out.id} are still being written by another process; stop that one first")
             time.sleep(0.2)
 
 
-def _is_done(store: Store, plan: Plan, trial: Trial, steps: int | None) -> bool:
-    """Trained so far, or farther: a later rung has come before. What failed is tried again where a sweep is taken up."""
-    try:
-        summary = folder.read_run(store, trial.run)["summary"]
-    except ValueError:
-        return False
-    return summary["status"] == "finished" and int(summary["asked"]) >= specs.resolve(plan.keys(trial, steps)).steps
+def _only_here(plan: Plan, trials: Sequence[Trial]) -> bool:
+    """Objects of a notebook are in this process alone."""
+    return any(own.NOTEBOOK in str(value) for trial in trials for value in plan.keys(trial).values())
 
 
 def jobs_of(plan: Plan, trials: Sequence[Trial], sweep: str, steps: int | None) -> list[Job]:
-    return [Job(specs.resolve(plan.keys(trial, steps)), trial.run, (sweep,), trial.label) for trial in trials]
+    return [Job(specs.resolve(plan.keys(trial, steps)), plan.run(sweep, trial), (sweep,), trial.label) for trial in trials]
 
 
 def grouped(plan: Plan, trials: Sequence[Trial]) -> list[Unit]:

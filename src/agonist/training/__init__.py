@@ -1,7 +1,7 @@
 """Training as a run, or as several at once: what is written, what is said, and how it ends."""
 
 from agonist.training.following import follow
-from agonist.training.jobs import Ended, Job, result, resume, settled, shape, train, whole_updates
+from agonist.training.jobs import Ended, Job, check, result, resume, settled, shape, train, whole_updates
 from agonist.training.session import (
     WINDOW,
     Best,
@@ -26,6 +26,7 @@ __all__ = [
     "Session",
     "TrainingFailed",
     "Watch",
+    "check",
     "follow",
     "result",
     "resume",

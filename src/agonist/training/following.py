@@ -41,6 +41,7 @@ def follow() -> NoReturn:
         order = company.hear()
         number = order.numbers[0]
         if order.what == company.ASSEMBLE:
+            programs.clear()  # host 0 trains by one at a time: what was before gives its memory back
             programs[number] = _assembled(order.blobs[0])
         else:
             program = programs[number].program

@@ -1,8 +1,8 @@
 """Runs to be trained: one, or several whose programs have one shape, by one compiled program.
 
-`train(store, jobs, watch)` -> how each `Job` ended. Several runs train together, a chunk of each in turn, so that start and compiling
-are paid once and one run's files are written while another computes. Each comes out to the bit as it would alone. A run that fails
-does not stop the others; Ctrl-C (or SIGTERM) stops all after the chunk that is under way and keeps them, a second one at once.
+`train(store, jobs, watch)` -> how each `Job` ended. Several runs train together (`loop.together`), so that start and compiling are paid
+once and one run's files are written while another computes. On a CPU each comes out to the bit as it would alone. A run whose numbers
+go wrong does not stop the others; Ctrl-C (or SIGTERM) stops all after the chunk that is under way and keeps them, a second one at once.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import signal
 import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -73,10 +73,13 @@ def train(store: Store, jobs: Sequence[Job], watch: Watch) -> list[Ended]:
     following.tell(store, jobs[0].spec, made[0])
     at_once = AT_ONCE if isinstance(made[0].env, Env) else 1  # an environment on the host is in one episode at a time
     ended: list[Ended] = []
-    with stopping() as stopped:
-        for first in range(0, len(jobs), at_once):
-            part = slice(first, first + at_once)
-            ended += _train_together(store, jobs[part], made[part], watch, stopped)
+    try:
+        with stopping() as stopped:
+            for first in range(0, len(jobs), at_once):
+                part = slice(first, first + at_once)
+                ended += _train_together(store, jobs[part], made[part], watch, stopped)
+    finally:
+        sinks.settle()
     return ended
 
 
@@ -133,7 +136,7 @@ def begin(store: Store, job: Job, made: Assembly, watch: Watch) -> tuple[str, tu
     """A run's id, and what it takes to go on with it: None where it is done already."""
     spec = replace(job.spec, steps=whole_updates(job.spec.steps, made.program.steps))
     content = None
-    if job.run is None or not _exists(store, job.run):
+    if job.run is None or not _is_there(store, job):
         out = _created(store, job, spec)
     else:
         summary = folder.read_run(store, job.run)["summary"]
@@ -175,12 +178,24 @@ def _start(session: Session, content: CheckpointContent | None) -> Start:
     return session.start(state, fresh=False)
 
 
-def _exists(store: Store, run_id: str) -> bool:
+def _is_there(store: Store, job: Job) -> bool:
+    """Whether the run has begun. One of the same id that belongs to something else is not trained on."""
+    assert job.run
     try:
-        store.get(folder.at(run_id, "run.json"), 0, 0)
+        store.get(folder.at(job.run, "run.json"), 0, 0)
     except Missing:
         return False
+    if job.parents and list(folder.read_head(store, job.run).get("parents", ())) != list(job.parents):
+        raise ValueError(f"run {job.run} is there already and is none of {', '.join(job.parents)}")
     return True
+
+
+def check(spec: Spec, find: assembly.Find) -> int:
+    """Put together what a run would train with, and refuse what cannot be, before anything is written. Environment steps an update."""
+    sinks.check(spec.log)
+    made = assembly.assemble(spec, find)
+    whole_updates(spec.steps, made.program.steps)
+    return made.program.steps
 
 
 def settled(store: Store, who: Any) -> Any:
@@ -229,7 +244,8 @@ def stopping() -> Iterator[Callable[[], bool]]:
         if asked:
             raise KeyboardInterrupt
         asked.append(number)
-        print("agonist: stopping after this chunk; Ctrl-C again stops at once", file=sys.stderr)
+        with suppress(OSError):  # nobody may be reading any more
+            print("agonist: stopping after this chunk; Ctrl-C again stops at once", file=sys.stderr)
 
     if hosts.me():  # asked on any host, it is asked of all
         yield hosts.stopping

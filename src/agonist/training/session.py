@@ -27,6 +27,7 @@ from agonist.runs.writer import RunWriter
 from agonist.sinks import Beginning, Sinks, open_sinks
 from agonist.specs import Spec
 from agonist.stats.intervals import mean_interval
+from agonist.training.elsewhere import elsewhere
 from agonist.training.past import past
 from agonist.trees import fetched, flatten, unflatten
 
@@ -42,6 +43,7 @@ class Progress(NamedTuple):
     values: Mapping[str, float]  # the newest of every metric
     evaluated: int | None = None  # the step of the newest evaluation of this process
     label: str = ""  # what tells the run from others that train with it
+    why: str = ""  # it failed
 
 
 OnMetrics = Callable[[int, Mapping[str, float]], None]
@@ -106,17 +108,17 @@ class Session:
         """Spent on the run, in this process and in those before it."""
         return self.earlier + time.perf_counter() - self.began
 
-    def say(self, phase: str) -> None:
+    def say(self, phase: str, why: str = "") -> None:
         self.phase = phase
         if self.watch.on_progress:
             seconds = time.perf_counter() - self.began
-            told = Progress(self.out.id, phase, self.step, self.total, seconds, dict(self.values), self.evaluated, self.label)
+            told = Progress(self.out.id, phase, self.step, self.total, seconds, dict(self.values), self.evaluated, self.label, why)
             self.watch.on_progress(told)
 
     def start(self, state: TrainState, fresh: bool) -> Start:
         """What the program needs to train it to its end. `fresh`: not from a checkpoint, not even that of step 0."""
         behind = None if fresh else partial(past, self.out.store, self.out.id, self.step)
-        self.sinks = open_sinks(self.spec.log, self.beginning()._replace(past=behind))
+        self.sinks = open_sinks(elsewhere(self.out, self.spec.log), self.beginning()._replace(past=behind))
         return Start(state, self.seed, self.total // self.steps, fresh)
 
     def beginning(self) -> Beginning:
@@ -131,7 +133,7 @@ class Session:
             label=self.label.removesuffix(f"seed {self.spec.seed}").strip(),
             role=self.leader,
             seconds=self.earlier,
-            log=self.out.log,
+            log=lambda text: self.out.log(text, at_once=self.phase in ENDED),  # a sink may fail after the run's own end
         )
 
     @property
@@ -241,7 +243,7 @@ class Session:
 
     def fail(self, why: str) -> NoReturn:
         self.finish("failed", why=why)
-        self.say("failed")
+        self.say("failed", why)
         last = self.out.summary.get("checkpoint") or {}
         raise TrainingFailed(
             f"{why}; the run {self.out.id} is marked as failed and keeps its checkpoint of step {last.get('step', 0):,}. "
@@ -310,6 +312,7 @@ class Session:
             }
         )
         self.finish("finished")
+        self.values["final/return"] = found["eval/return"]
         self.say("finished")
 
     def greedy(self) -> bool:

@@ -23,6 +23,7 @@ class Told:
     values: dict = field(default_factory=dict)
     evaluated: int | None = None
     label: str = ""
+    why: str = ""
 
 
 VALUES = {

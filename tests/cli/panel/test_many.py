@@ -96,7 +96,7 @@ def test_a_row_a_run_where_there_is_room(noted, drawn):
     assert "8,300 / 8,300 steps  100%" in rows[2]
     assert [label in row for label, row in zip(LABELS[6:] + LABELS[3:6] + LABELS[:3], rows[3:], strict=False)] == [True] * 9
     assert "done  0.80 [0.75, 0.85]  " in text
-    assert "failed  0.10 [0.05, 0.15]" in text
+    assert "0.10 [0.05, 0.15]" not in text  # of what has failed no return is shown
 
 
 def test_a_row_a_group_where_there_is_not(noted, drawn):
@@ -156,3 +156,32 @@ def test_it_is_drawn_while_reports_come_in(stream, drawn):
         some.take(told)
     drawer.join()
     assert not wrong
+
+
+@pytest.fixture
+def ended(report, values):
+    """Three runs: one finished below its last evaluation, one above it, one failed with the best of all evaluations."""
+    out = Notes(["ppo"], 3)
+    for run, mean, final, why in (("a", 0.5, 0.25, ""), ("b", 0.1, 0.75, ""), ("c", 9.0, None, "ValueError: no such harbour")):
+        told = {"run": run, "label": f"lr={run}", "step": 1000, "evaluated": 1000, "why": why}
+        shown = {**values, "eval/return": mean, "eval/return_low": mean, "eval/return_high": mean}
+        phase = "failed" if why else "finished"
+        yield_of = shown if final is None else {**shown, "final/return": final}
+        out.take(report(**{**told, "why": ""}, values=shown))
+        out.take(report(**told, phase=phase, values=yield_of))
+    return out
+
+
+def test_what_a_run_came_to_is_its_final_evaluation(ended):
+    assert {name: runs[0].mean for name, runs in ended.groups().items()} == {"lr=b": 0.75, "lr=a": 0.25, "lr=c": None}
+    assert "best lr=b 0.750" in ended.line()
+
+
+def test_a_failure_is_ranked_last_and_says_why(ended, drawn, report):
+    rows = drawn(Drawing(ended, False), 100, 24).splitlines()
+    assert [name in row for name, row in zip(("lr=b    done  0.75", "lr=a    done  0.25", "lr=c  failed  -"), rows[3:6], strict=True)] == [
+        True
+    ] * 3
+    assert "lr=c: ValueError: no such harbour" in rows[6]
+    [line, *_] = Notes(["ppo"], 3).lines(report(run="c", phase="failed", step=64, why="ValueError: no such harbour"))
+    assert line.endswith("c  failed at 64 steps  ValueError: no such harbour")

@@ -100,3 +100,16 @@ def test_a_line_tells_what_a_log_needs(report, values):
     for part in ("[0:02]", "fast-hoopoe", "training", "250 / 1,000 steps", "88,000 env steps/s", "loss/policy -0.001", "loss/value 0.02"):
         assert part in text
     assert text.isascii()
+
+
+def test_the_end_is_the_final_evaluation(report, values, drawn):
+    some = noted(report(step=1000, values=values, evaluated=1000))
+    some.take(report(step=1000, phase="finished", values={**values, "final/return": 0.25}, evaluated=1000))
+    assert "eval/return 0.25  " in line(some, some.newest)
+    assert "return   0.25   " in drawn(Drawing(some, False), 80)
+
+
+def test_a_failure_says_why(report, drawn):
+    some = noted(report(step=64, phase="failed", why="ValueError: no such harbour"))
+    assert "failed  64 / 1,000 steps  ValueError: no such harbour" in line(some, some.newest)
+    assert "ValueError: no such harbour" in drawn(Drawing(some, False), 80)

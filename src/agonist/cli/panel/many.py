@@ -14,7 +14,7 @@ from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
 from rich.text import Text
 
 from agonist.cli import output
-from agonist.cli.panel.parts import ENDED, WIDEST, bar, boxed, head, row, turning
+from agonist.cli.panel.parts import ENDED, WIDEST, Score, bar, boxed, final_of, head, row, turning
 from agonist.cli.plot import sparkline
 
 if TYPE_CHECKING:
@@ -25,6 +25,7 @@ SEED = re.compile(r"(^|\s+)seed \S+$")
 AROUND = 6  # rows of the panel that are no run: its box, head, bar, what was left out, and the terminal's own last one
 NARROW = 70  # columns below which a return is shown without its interval
 CURVE = 5, 30  # columns of a curve
+NO_SCORE: Score = (None, None, None)
 
 
 @dataclass
@@ -33,7 +34,7 @@ class One:
 
     newest: Progress
     since: int | None = None  # the step at which training began in this process
-    returns: dict[int, tuple[float, float | None, float | None]] = field(default_factory=dict)  # step -> mean, low, high
+    returns: dict[int, Score] = field(default_factory=dict)  # step -> mean, low, high
 
     @property
     def name(self) -> str:
@@ -49,8 +50,19 @@ class One:
         return self.newest.phase in ENDED
 
     @property
+    def failed(self) -> bool:
+        return self.newest.phase == "failed"
+
+    @property
+    def score(self) -> Score:
+        """Mean, low, high: of the final evaluation where there was one, else of the newest; of what has failed none."""
+        if self.failed:
+            return NO_SCORE
+        return final_of(self.newest) or (self.returns[max(self.returns)] if self.returns else NO_SCORE)
+
+    @property
     def mean(self) -> float | None:
-        return self.returns[max(self.returns)][0] if self.returns else None
+        return self.score[0]
 
     def state(self) -> str:
         told = self.newest
@@ -63,7 +75,7 @@ class Row(NamedTuple):
     name: str
     state: str
     style: str
-    score: tuple[float | None, float | None, float | None]  # mean, low, high
+    score: Score
     curve: Sequence[float]
 
 
@@ -128,6 +140,11 @@ class Notes:
         kinds["waiting"] = self.waiting()
         return ", ".join(f"{kinds[kind]} {kind}" for kind in ("running", *ENDED, "waiting") if kinds[kind])
 
+    def failure(self) -> str:
+        """The newest run that has failed, and why, where that is known."""
+        runs = [run for run in self.ones.values() if run.failed and run.newest.why]
+        return f"{runs[-1].name}: {runs[-1].newest.why}" if runs else ""
+
     def groups(self) -> Mapping[str, Sequence[One]]:
         """Runs that differ by their seed alone, the best group first."""
         out: dict[str, list[One]] = {}
@@ -164,8 +181,8 @@ def _mean(runs: Sequence[One]) -> float:
 
 def _ended(run: One) -> str:
     told = run.newest
-    score = output.interval(*run.returns[max(run.returns)]) if run.returns else "-"
-    return f"{run.name}  {told.phase} at {told.step:,} steps  eval/return {score}  {told.run if told.label else ''}".rstrip()
+    came = (f"  {told.why}" if told.why else "") if run.failed else f"  eval/return {output.interval(*run.score)}"
+    return f"{run.name}  {told.phase} at {told.step:,} steps{came}  {told.run if told.label else ''}".rstrip()
 
 
 # the panel
@@ -193,9 +210,11 @@ class Drawing:
         done, total = notes.steps()
         if total:
             rows.append(bar(done, total, None if over else notes.left(), inner))
-        shown, more = _chosen(notes, max(1, height - AROUND))
+        failure = notes.failure()
+        shown, more = _chosen(notes, max(1, height - AROUND - bool(failure)))
         rows += _table(shown, inner, self.plain)
         rows += [row(more, inner, "dim")] if more else []
+        rows += [row(failure, inner, "red")] if failure else []
         return boxed((" - " if self.plain else " · ").join([*notes.title, f"{notes.runs} runs"]), rows, width)
 
 
@@ -211,18 +230,20 @@ def _chosen(notes: Notes, room: int) -> tuple[list[Row], str]:
 
 
 def _row_of_run(run: One) -> Row:
-    score = run.returns[max(run.returns)] if run.returns else (None, None, None)
-    return Row(run.name, run.state(), ENDED.get(run.newest.phase, ""), score, [run.returns[step][0] for step in sorted(run.returns)])
+    curve = [mean for step in sorted(run.returns) if (mean := run.returns[step][0]) is not None]
+    return Row(run.name, run.state(), ENDED.get(run.newest.phase, ""), run.score, curve)
 
 
 def _row_of_group(name: str, runs: Sequence[One]) -> Row:
-    """The mean of its runs, as far as all that were evaluated have come."""
+    """The mean of its runs that have not failed, as far as all that were evaluated have come."""
     ended, failed = (sum(run.newest.phase == phase for run in runs) for phase in ("finished", "failed"))
     share = sum(run.newest.step for run in runs) / max(sum(run.newest.total for run in runs), 1)
     state = f"{ended}/{len(runs)} done" if ended == len(runs) else f"{ended}/{len(runs)} {share:.0%}"
-    heard = [run.returns for run in runs if run.returns]
+    heard = [
+        {step: score[0] for step, score in run.returns.items() if score[0] is not None} for run in runs if run.returns and not run.failed
+    ]
     steps = sorted(set.intersection(*map(set, heard))) if heard else []
-    curve = [sum(returns[step][0] for returns in heard) / len(heard) for step in steps]
+    curve = [sum(returns[step] for returns in heard) / len(heard) for step in steps]
     style = ENDED["failed"] if failed else ENDED["finished"] if ended == len(runs) else ""
     mean = _mean(runs)
     return Row(name, state, style, (mean if mean > float("-inf") else None, None, None), curve)

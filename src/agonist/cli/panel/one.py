@@ -11,7 +11,7 @@ from rich.console import Console, ConsoleOptions, RenderResult
 from rich.text import Text
 
 from agonist.cli import output
-from agonist.cli.panel.parts import ENDED, PHASES, WIDEST, bar, boxed, head, row, turning
+from agonist.cli.panel.parts import ENDED, PHASES, WIDEST, Score, bar, boxed, final_of, head, row, turning
 from agonist.cli.plot import sparkline
 
 if TYPE_CHECKING:
@@ -55,6 +55,12 @@ class Notes:
             self.evaluations.append((told.evaluated, row[0], row[1], row[2]))
         return row[0] is not None
 
+    @property
+    def score(self) -> Score:
+        """Mean, low, high: of the final evaluation where there was one, else of the newest."""
+        final = final_of(self.newest) if self.newest else None
+        return final or (self.evaluations[-1][1:] if self.evaluations else (None, None, None))
+
     def name(self, plain: bool) -> str:
         parts = [self.newest.run if self.newest else "", *self.title, "" if self.seed is None else f"seed {self.seed}"]
         return (" - " if plain else " · ").join(filter(None, parts))
@@ -81,8 +87,10 @@ def line(notes: Notes, told: Progress) -> str:
     if told.phase not in ("training", *ENDED):
         return f"{head} {PHASES.get(told.phase, told.phase)}"
     parts = [head, told.phase, f"{told.step:,} / {told.total:,} steps"]
-    if notes.evaluations:
-        parts.append(f"eval/return {output.interval(*notes.evaluations[-1][1:])}")
+    if told.why:
+        parts.append(told.why)
+    if notes.score[0] is not None:
+        parts.append(f"eval/return {output.interval(*notes.score)}")
     if (speed := told.values.get("perf/env_steps_per_second")) is not None:
         parts.append(f"{speed:,.0f} env steps/s")
     parts += [f"{name} {output.number(value)}" for name, value in told.values.items() if name.startswith("loss/")]
@@ -113,6 +121,7 @@ class Drawing:
         rows = [head(Text(PHASES.get(phase, phase), ENDED.get(phase, "bold")), seconds, None if over else self.spinner)]
         if told and told.total:
             rows.append(bar(told.step, told.total, notes.left() if phase == "training" else None, inner))
+        rows += [row(told.why, inner, "red")] if told and told.why else []
         rows += [row(f"{title:<8} {text}", inner) for title, text in _facts(notes, inner - 9, self.plain)]
         yield boxed(notes.name(self.plain), rows, width)
 
@@ -122,7 +131,7 @@ def _facts(notes: Notes, room: int, plain: bool) -> Iterator[tuple[str, str]]:
     if notes.evaluations:
         means = [row[1] for row in notes.evaluations]
         best = max(notes.evaluations, key=lambda row: row[1])
-        newest = output.interval(*notes.evaluations[-1][1:])
+        newest = output.interval(*notes.score)
         tail = f"best {output.number(best[1])} at {output.count(best[0])}"
         space = room - len(newest) - len(tail) - 6
         yield "return", "   ".join([newest, sparkline(means, space, plain), tail] if space >= 8 else _fitting([newest, tail], room))

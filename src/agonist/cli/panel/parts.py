@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from rich.console import Group, RenderableType
 from rich.panel import Panel
@@ -13,12 +14,24 @@ from rich.text import Text
 
 from agonist.cli import output
 
+if TYPE_CHECKING:
+    from agonist.training import Progress
+
+Score = tuple[float | None, float | None, float | None]  # mean, low, high
 WIDEST = 110  # columns: a line that is longer is hard to read
 ENDED = {"finished": "bold green", "interrupted": "bold yellow", "failed": "bold red"}  # phases after which nothing comes
 PHASES = {
     "compiling": "compiling (first time for these shapes; kept for the next run)",
     "final evaluation": "final evaluation of the best policy",
 }
+
+
+def final_of(told: Progress) -> Score | None:
+    """What a finished run came to, by its final evaluation."""
+    values = told.values
+    if told.phase != "finished" or "final/return" not in values:
+        return None
+    return values["final/return"], values.get("final/return_low"), values.get("final/return_high")
 
 
 def turning(plain: bool) -> Spinner:
