@@ -126,7 +126,7 @@ def test_a_spec_becomes_a_program():
     ("keys", "sentence"),
     [
         ({"roles.shipp.lr": 1}, "lighthouse:3x2 has no role 'shipp' for roles.shipp; did you mean ship?"),
-        ({"roles.ship.lrr": 1}, "ppo has no key 'lrr'"),
+        ({"roles.ship.lrr": 1}, "roles.ship: ppo has no key 'lrr'"),
         ({"env.rivalz": 1}, "lighthouse:3x2 has no key 'rivalz'; did you mean rivals?"),
         ({"players.keeper": "random", "players.ship": "random"}, "nobody in this line-up learns"),
     ],

@@ -396,7 +396,7 @@ def test_what_was_not_resolved_is_not_run_by_assembling(evil):
         replace(spec, algo=name),
         replace(spec, roles={"agents": {"algo": name}}),
     ):
-        with pytest.raises(ValueError, match="there is no family of environments 'evilmod'|evilmod:make.* is no algorithm"):
+        with pytest.raises(ValueError, match=r"there is no family of environments 'evilmod'|evilmod:make.* is no algorithm"):
             assembly.assemble(wrong, lambda text: None)
     assert not Path("ran").exists()
 

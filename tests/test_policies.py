@@ -101,7 +101,7 @@ def altered(**spec):
 @pytest.mark.parametrize(
     ("spec", "sentence"),
     [
-        ({"algo": "os:system"}, "names os:system, without the digits of its source: that is no name of own code"),
+        ({"algo": "os:system"}, "names os:system, without the digits of its source: nothing installed here"),
         ({"algo": "os:system#0123456789abcdef"}, "needs own code, os:system; code that a file names is run only when you say so"),
         (
             {"config": {"torso": "os:system#0123456789abcdef"}},

@@ -1,4 +1,4 @@
-"""`python -m agonist` is `agonist`. Ctrl-C ends it without a trace from its first moment on, also while the command line is still imported."""
+"""`python -m agonist` is `agonist`. Ctrl-C ends it without a trace, also while the command line is still being imported."""
 
 from __future__ import annotations
 

@@ -77,8 +77,8 @@ def resolve(given: Mapping[str, Any]) -> Spec:
         if not key:
             raise ValueError(f"roles.{path} names no key: write roles.ROLE.KEY=VALUE, as in roles.prey.lr=1e-3")
         by_role.setdefault(role, {})[key] = value
-    by_role = {role: _typed(str(keys.get("algo", algo)), role, keys) for role, keys in by_role.items()}
     by_role = {role: _lasting(algo, keys) for role, keys in by_role.items()}
+    by_role = {role: _typed(str(keys.get("algo", algo)), role, keys) for role, keys in by_role.items()}
     config = algos.configure(algo, {key: value for key, value in given.items() if key in algo_keys})
     train = fill(TrainConfig, {key: value for key, value in given.items() if key in train_keys}, "training")
     log = fill(LogConfig, {key: value for key, value in given.items() if key in log_keys}, "logging")

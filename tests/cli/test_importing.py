@@ -56,3 +56,22 @@ def test_words_that_are_wrong(agonist, tmp_path):
         assert sentence in said.err
         assert said.err.count("\n") == 1
     assert agonist("runs", "list", "--json").json["runs"] == []
+
+
+def test_nobodys_file_speaks_to_the_terminal(agonist, tmp_path):
+    """Escapes are taken out as they come in, and again as they are shown: an archive's runs come as they were."""
+    from agonist.runs import create, marks, open_store
+
+    step = {"step_count": 1, "elapsed_time": 1.0, "mean_episode_return": [1.0]}
+    (tmp_path / "m.json").write_text(json.dumps({"e": {"t\x9b": {"\x1b]0;pwned\x07": {"seed_0": {"s": step}}}}}))
+    said = agonist("runs", "import", "m.json", "--store", "s")
+    assert "_]0;pwned_" in said.out
+    assert agonist("runs", "list", "--store", "s", "--json").json["runs"][0]["env"] == "e:t_"
+    run = create(open_store("s"), "train", {"algo": "\x1b[2J", "env": "\x9b2J", "\x1bkey": "\u202ex"}, argv=[], run_id="r-a-evil").id
+    marks.change(open_store("s"), run, marks.note("one\n\x1b[31mtwo"))
+    for words in (("list",), ("list", "--columns", "run,note,\x1bkey"), ("show", run), ("note", run, "\x07"), ("list", "--json")):
+        said = agonist("runs", *words, "--store", "s")
+        assert said.code == 0, said.err
+        assert (said.out + said.err).replace("\n", "").isprintable(), words
+    assert "?[31mtwo" in agonist("runs", "show", run, "--store", "s").out
+    assert not {"\x1b", "\x9b"} & {*agonist("runs", "show", "\x1b[31m\x9b", "--store", "s").err}

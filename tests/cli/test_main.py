@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 import time
+from importlib.metadata import version
 
 import pytest
 
@@ -181,3 +182,27 @@ def test_json_of_a_process_is_one_object(script, trained):
     store, result = trained
     done = subprocess.run([*script, "runs", "list", "--store", store, "--json"], capture_output=True, text=True, check=True)
     assert [row["run"] for row in json.loads(done.stdout)["runs"]] == [result["run"]]
+
+
+PRESSED = """
+import importlib.metadata, signal, sys
+class Finder:
+    def find_spec(self, name, path, target=None):
+        if name == "typer":
+            signal.raise_signal(signal.SIGINT)
+sys.meta_path.insert(0, Finder())
+{before}
+sys.argv = ["agonist", "--version"]
+[entry] = importlib.metadata.entry_points(group="console_scripts", name="agonist")
+entry.load()()
+"""
+
+
+@pytest.mark.parametrize(
+    ("before", "expected"),
+    [("", (130, "", "agonist: stopped\n")), ("signal.signal(signal.SIGINT, signal.SIG_IGN)", (0, f"agonist {version('agonist')}\n", ""))],
+    ids=["stopped", "in the background"],
+)
+def test_ctrl_c_while_the_command_line_is_imported(before, expected):
+    done = subprocess.run([sys.executable, "-c", PRESSED.format(before=before)], capture_output=True, text=True)
+    assert (done.returncode, done.stdout, done.stderr) == expected

@@ -8,3 +8,8 @@ def test_columns_stand_one_under_another():
     assert [drawn.plain[span.start : span.end] for span in drawn.spans if span.style == "green"] == ["ok"]
     assert width_of("name", rows) == 6
     assert table(["a", "b"], []).plain == "a  b"
+
+
+def test_a_cell_is_text_on_one_line():
+    drawn = table(["name", "x"], [{"name": "a\x1b]0;b\nc", "x": "1"}])
+    assert drawn.plain.split("\n") == ["name      x", "a?]0;b c  1"]

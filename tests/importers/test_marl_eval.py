@@ -100,3 +100,19 @@ def test_numbers_that_are_none_are_left_out(tmp_path):
     tree = '{"e": {"t": {"a": {"s": {"step_0": {"step_count": 1, "r": [NaN], "s": [null, 1], "inf": [Infinity]}}}}}}'
     [one] = read(write(tmp_path, tree), {})
     assert dict(one.rows[0].values) == {"s": 1.0, "inf": float("inf")}
+
+
+@pytest.mark.filterwarnings("error")
+def test_what_is_infinite_spoils_nothing_else(tmp_path):
+    steps = {
+        "step_0": {"step_count": 0, "elapsed_time": 1.0, "mean_episode_return": [1.0, float("inf")], "both": [float("inf"), float("-inf")]},
+        "step_1": {"step_count": 1, "elapsed_time": float("inf"), "mean_episode_return": [1e308, 1e308]},
+        "step_2": {"step_count": 2, "elapsed_time": 3.0, "mean_episode_return": [1.0, 1.0]},
+    }
+    path = write(tmp_path, {"e": {"t": {"a": {"seed_0": steps}}}})
+    [one] = read(path, {})
+    moment = path.stat().st_mtime
+    assert [row.time for row in one.rows] == [moment - 2, moment - 3, moment]
+    assert dict(one.rows[0].values) == {"eval/return": float("inf")}
+    assert dict(one.rows[2].values) == {"eval/return": 1.0, "eval/return_low": 1.0, "eval/return_high": 1.0}
+    assert one.seconds == 3.0

@@ -111,3 +111,24 @@ def test_final_figures_are_the_runs_result_and_no_points(tmp_path):
     [one] = read(tmp_path / "a.csv", {})
     assert [dict(row.values) for row in one.rows] == [{"a/b": 9, "final/loss": 4}]
     assert one.final == {"eval/return": 1, "eval/interval": [0, 2]}
+
+
+def test_steps_as_pandas_and_wandb_write_them(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text("_step,a,_timestamp\n1000.0,1,inf\n2e3,2,5.5\n9007199254740993,3,5\n")
+    [one] = read(path, {"seed": "3.0"})
+    assert [row.step for row in one.rows] == [1000, 2000, 9007199254740993]
+    assert [row.time for row in one.rows] == [path.stat().st_mtime, 5.5, 5.0]
+    assert one.spec["seed"] == 3
+    for bad in ("1000.5", "inf", "nan", "", "-1.0", "x"):
+        path.write_text(f"step,a\n{bad},1\n")
+        with pytest.raises(ValueError, match="needs a whole number of 0 or more"):
+            read(path, {})
+
+
+def test_an_exported_formula_is_the_text_it_was(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text("run,algo,env,seed,step,time,name,value\nr,'=cmd|A1,'@x,1,1,2.0,'-metric,-2.0\nr,'=cmd|A1,'@x,1,1,2.0,'quoted,1\n")
+    [one] = read(path, {})
+    assert one.spec == {"algo": "=cmd|A1", "env": "@x", "seed": 1}
+    assert dict(one.rows[0].values) == {"-metric": -2.0, "'quoted": 1.0}

@@ -9,8 +9,10 @@ import pandas as pd
 import pytest
 
 from agonist import runs
+from agonist.importers import archives
+from agonist.runs import export as module
 from agonist.runs import marks
-from agonist.runs.export import export, kind_of
+from agonist.runs.export import export, guarded, kind_of, unguarded
 from agonist.runs.store import open_store
 
 
@@ -120,3 +122,39 @@ def test_final_figures_close_a_table(tmp_path):
             (20, 2.0, f"final/eval/{name}", value)
             for name, value in (("return", 0.5), ("episodes", 40), ("return_low", 0.4), ("return_high", 0.6))
         ]
+
+
+def test_texts_that_a_spreadsheet_would_run_are_only_texts(tmp_path):
+    store = open_store(str(tmp_path / "store"))
+    out = runs.create(store, "train", {"algo": "=cmd|A1", "env": "@x", "seed": -5, "=key": "+1e3", "b": "'=quoted"}, argv=[], run_id="a")
+    out.metrics(1, {"-metric": -2.0, "loss": -1.0})
+    out.finish("finished")
+    runs.create(store, "train", {"algo": "plain", "env": "x-y", "seed": 1}, argv=[], run_id="b").finish("finished")
+    export(store, ["a", "b"], tmp_path / "x.csv")
+    with open(tmp_path / "x.csv", encoding="utf8", newline="") as file:
+        head, *rows = csv.reader(file)
+    assert head == ["run", "algo", "env", "seed", "'=key", "b", "step", "time", "name", "value"]
+    assert [[*row[:7], *row[8:]] for row in rows] == [
+        ["a", "'=cmd|A1", "'@x", "-5", "+1e3", "''=quoted", "1", "'-metric", "-2.0"],
+        ["a", "'=cmd|A1", "'@x", "-5", "+1e3", "''=quoted", "1", "loss", "-1.0"],
+    ]
+    for text in ("=a", "'=a", "''+a", "-1", "-a", "a=", "'a", "", "@", "\t=a"):
+        assert unguarded(guarded(text)) == text
+
+
+@pytest.mark.parametrize("name", ["x.zip", "x.tar.gz"])
+def test_an_archive_never_unfolds_to_more_than_is_taken_back(name, store, tmp_path, monkeypatch):
+    monkeypatch.setattr(module, "FREE", 1 << 20)
+    store.replace(f"runs/{IDS[0]}/media/zeros", bytes(20 << 20))  # a thousandth when packed
+    told = []
+    export(store, IDS, tmp_path / name, told.append)
+    assert told == IDS
+    assert module.unfolds_to(tmp_path / name) > 22 << 20
+    archives.restore(other := open_store(str(tmp_path / "other")), tmp_path / name)
+    assert other.get(f"runs/{IDS[0]}/media/zeros") == bytes(20 << 20)
+    monkeypatch.setattr(module, "MOST_FILES", 3)
+    with pytest.raises(ValueError, match="an archive holds 3; export fewer at a time"):
+        export(store, IDS, tmp_path / name)
+    monkeypatch.setattr(module, "LARGEST", 1 << 20)
+    with pytest.raises(ValueError, match="media/zeros has 20,971,520 bytes, and archives hold files of up to 1,048,576"):
+        export(store, IDS, tmp_path / name)

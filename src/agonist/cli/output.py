@@ -135,19 +135,20 @@ def number(value: float | None) -> str:
 
 
 def interval(mean: float | None, low: float | None, high: float | None) -> str:
-    """`0.97 [0.95, 0.99]`: all with the decimals that the interval's width says, of which it fills at least one."""
+    """`0.97 [0.95, 0.99]`: all with the decimals that the interval's width says, of which it fills one, or two of a narrow one."""
     if mean is None or not math.isfinite(mean):
         return "-"
     if low is None or high is None or not (math.isfinite(low) and math.isfinite(high)):
-        return _said(mean, *_decimals(mean, abs(mean) / 10))
+        return _said(mean, *_decimals(mean, 0.0))
     form = _decimals(max(abs(mean), abs(low), abs(high)), high - low)
     return f"{_said(mean, *form)} [{_said(low, *form)}, {_said(high, *form)}]"
 
 
 def _decimals(size: float, width: float) -> tuple[int, bool]:
     """How many, and whether by powers of ten: two as long as they tell, one for what has three digits before them."""
-    width = width or abs(size) / 10
-    decimals = 2 if not width else -math.floor(math.log10(width))
+    width = width or abs(size)
+    power = math.floor(math.log10(width) + 1e-6) if width else -2  # 1.57 - 1.56 is a little less than 0.01
+    decimals = -power if power >= -2 else 1 - power
     if decimals > 6:
         return max(1, decimals + math.floor(math.log10(abs(size))) if size else 1), True
     return max(decimals, 1 if abs(size) >= 100 else 2), False

@@ -17,7 +17,7 @@ from agonist.runs.store import Store
 
 AGE = "age"  # of every run, counted from `created`
 OWN = ("run", "tags", "note", "archived", "kind", "algo", "env", "seed", "status", "steps", "created", "updated", "parent", "problem")
-PRIVATE = ("format", "id", "started", "pid", "host", "last", "best", "final", "spec", "marks")
+PRIVATE = ("format", "id", "started", "pid", "host", "last", "best", "final", "spec", "marks", *shapes.FIGURES)
 
 Row = dict[str, Any]
 

@@ -91,7 +91,9 @@ def _over(plan: Plan) -> dict[str, Any]:
             if value not in values.setdefault(key, []):
                 values[key].append(value)
     seeds = sorted({trial.seed for trial in plan.trials})
-    return {**{key: several if len(several) > 1 else several[0] for key, several in values.items()}, "seeds": seeds}
+    told = {key: several if len(several) > 1 else several[0] for key, several in values.items()}
+    named = {key: ",".join(map(str, told[key])) for key in ("algo", "env") if isinstance(told.get(key), list)}
+    return {**told, **named, "seeds": seeds}
 
 
 def _carry_out(store: Store, out: RunWriter, plan: Plan, on_progress: OnProgress | None, jobs: int | None) -> str:
