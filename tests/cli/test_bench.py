@@ -18,3 +18,7 @@ def test_an_unknown_one(agonist):
     said = agonist("bench", "trian")
     assert (said.code, said.out) == (2, "")
     assert "train" in said.err
+
+
+def test_its_help_names_what_may_be_left_out(agonist):
+    assert "agonist bench [NAME] [KEY=VALUE]..." in agonist("bench", "--help").out

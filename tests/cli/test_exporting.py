@@ -16,7 +16,9 @@ def test_a_run_goes_into_another_store(agonist, trained, tmp_path):
     assert agonist("runs", "import", "x.zip", "--store", "other").code == 0
     ours, theirs = open_store(store), open_store("other")
     files = [*ours.list(f"runs/{run['run']}/")]
-    assert {name: ours.get(name) for name in files} == {name: theirs.get(name) for name in theirs.list("runs/")}
+    assert {name: ours.get(name) for name in files} == {
+        name: theirs.get(name) for name in theirs.list("runs/") if not name.endswith("/imported.json")
+    }
 
 
 def test_tables(agonist, trained):
@@ -55,10 +57,10 @@ def test_a_sweep_takes_its_runs_along(agonist):
         child.metrics(1, {"eval/return": 0.5})
         child.finish("finished")
     sweep.finish("finished")
-    assert "3 runs, of which 2 are parts of a sweep that go along" in agonist("runs", "export", "red-owl", "--out", "x.zip").out
+    assert "3 runs, 2 of them part of a sweep" in agonist("runs", "export", "red-owl", "--out", "x.zip").out
     assert agonist("runs", "import", "x.zip", "--store", "other").code == 0
     assert len(agonist("runs", "show", "red-owl", "--store", "other", "--json").json["children"]) == 2
-    assert agonist("runs", "export", "red-owl", "--out", "x.csv", "--json").json["along"] == 2
+    assert len(agonist("runs", "export", "red-owl", "--out", "x.csv", "--json").json["runs"]) == 2
     assert pd.read_csv("x.csv").seed.tolist() == [0, 1]
 
 

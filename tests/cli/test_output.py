@@ -1,11 +1,13 @@
 """How things are said: numbers by hand, and JSON that any reader takes."""
 
+import io
 import json
 import math
 import sys
 
 import numpy as np
 import pytest
+from rich.text import Text
 
 from agonist.cli import output
 
@@ -96,3 +98,24 @@ def test_a_character_that_a_terminal_lacks_is_replaced(monkeypatch):
     stream.flush()
     assert stream.buffer.getvalue() == b"?? ? x\n"
     assert output.is_plain(stream)
+
+
+def test_only_the_consoles_own_escapes_reach_a_terminal():
+    stream = io.StringIO()
+    screen = output.Screen(file=stream, force_terminal=True, color_system="standard", width=80)
+    screen.print(Text.assemble(("a\x1b[31m\x9bb\u202e", "bold"), "é名\nc\td"))
+    assert stream.getvalue() == "\x1b[1ma?[31m?b?\x1b[0mé名\nc       d\n"
+    assert output.printable("a\u00a0b\tc\r\x07\ud800") == "a b c ??"
+
+
+def test_json_says_what_a_terminal_would_obey_by_number(capsys):
+    output.show({"a": "\x9bé\x1b\u202e"}, True, lambda out: None)
+    assert capsys.readouterr().out == '{"a": "\\u009b\\u00e9\\u001b\\u202e"}\n'
+    output.show({"a": "é"}, True, lambda out: None)
+    assert capsys.readouterr().out == '{"a": "é"}\n'
+
+
+def test_a_value_is_said_as_a_filter_takes_it():
+    said = [output.said("lr", value) for value in (1e-3, 12345, True, [1024, 2 / 3, "x"], "a  b\nc", None)]
+    assert said == ["0.001", "12,345", "true", "[1024,0.6667,x]", "a b c", "null"]
+    assert output.said("seed", 12345) == "12345"

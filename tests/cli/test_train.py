@@ -71,7 +71,7 @@ def test_a_file_of_keys_says_the_same_again(agonist, tmp_path):
     assert agonist("train", "--config", path, "--print-config").out == printed.out
     told = agonist("train", "--config", path, "--print-config", "--json").json
     assert (told["algo"], told["steps"], told["seed"], told["hidden"], told["sampled"]) == ("ppo", 100_000, 4, [16, 8], False)
-    assert (told["env.rivals"], told["roles.ship.lr"], told["players.keeper"]) == ("true", "5e-4", "random")
+    assert (told["env.rivals"], told["roles.ship.lr"], told["players.keeper"]) == ("true", 0.0005, "random")
     changed = agonist("train", "--config", path, "lr=0.5", "--seed", 9, "--print-config", "--json").json
     assert changed == told | {"lr": 0.5, "seed": 9}
     assert "# step size of every Adam" in printed.out

@@ -50,7 +50,10 @@ def test_a_table_of_several_runs(tmp_path):
     text = "run,algo,env,seed,lr,step,time,name,value\nr1,ppo,e:t,0,0.1,1,10,a,1\nr2,ppo,e:t,1,0.1,1,10,a,2\nr1,ppo,e:t,0,0.1,2,11,b,3\n"
     (tmp_path / "a.csv").write_text(text)
     one, two = read(tmp_path / "a.csv", {})
-    assert (one.spec, two.spec) == ({"algo": "ppo", "env": "e:t", "seed": 0}, {"algo": "ppo", "env": "e:t", "seed": 1})
+    assert (one.spec, two.spec) == (
+        {"algo": "ppo", "env": "e:t", "seed": 0, "lr": 0.1},
+        {"algo": "ppo", "env": "e:t", "seed": 1, "lr": 0.1},
+    )
     assert [tuple(row) for row in one.rows] == [(1, 10, {"a": 1}), (2, 11, {"b": 3})]
     assert one.sha256 != two.sha256
 
@@ -132,3 +135,11 @@ def test_an_exported_formula_is_the_text_it_was(tmp_path):
     [one] = read(path, {})
     assert one.spec == {"algo": "=cmd|A1", "env": "@x", "seed": 1}
     assert dict(one.rows[0].values) == {"-metric": -2.0, "'quoted": 1.0}
+
+
+def test_only_what_is_the_same_in_all_of_a_runs_rows_is_a_key(tmp_path):
+    text = "run,spec.value,hidden,lr,epoch,step,name,value\nr,3,[8],0.5,1,1,a,1\nr,3,[8],0.5,2,2,a,1\nq,,,1e-4,1,1,a,1\n"
+    (tmp_path / "a.csv").write_text(text)
+    one, two = read(tmp_path / "a.csv", {})
+    assert one.spec == {"algo": "a", "value": 3, "hidden": "[8]", "lr": 0.5}
+    assert two.spec == {"algo": "a", "lr": 1e-4, "epoch": 1}

@@ -37,27 +37,36 @@ def export(
     import os
 
     from agonist.runs import find_runs, list_runs, open_store, removal
+    from agonist.runs.export import TABLES, kind_of
     from agonist.runs.export import export as write
-    from agonist.runs.export import kind_of
 
     kind = kind_of(out)
     if os.path.exists(out) and not force:
         raise ValueError(f"{out} is there already; say --force to replace it, or another --out")
     opened = open_store(store)
     asked = find_runs(opened, runs or [], where)
-    ids = [*removal.family(list_runs(opened), asked)]
+    every = list_runs(opened)
+    kinds = {str(summary["id"]): summary.get("kind") for summary in every}
+    goes = removal.family(every, asked)
+    ids = [one for one in goes if kind not in TABLES or kinds.get(one) not in removal.TAKES_ALONG]
     if not dry_run:
         with output.counting(len(ids), "writing") as on_run:
             write(opened, ids, out, on_run)
     size = os.path.getsize(out) if not dry_run else None
-    result = {"out": out, "kind": kind.removeprefix("."), "bytes": size, "runs": ids, "along": len(ids) - len(asked), "dry_run": dry_run}
+    result = {
+        "out": out,
+        "kind": kind.removeprefix("."),
+        "bytes": size,
+        "runs": ids,
+        "along": sum(goes[one] is not None for one in ids),
+        "dry_run": dry_run,
+    }
     output.show(result, as_json, lambda screen: _picture(screen, result))
 
 
 def _picture(out: Console, result: Mapping[str, Any]) -> None:
     many = "1 run" if len(result["runs"]) == 1 else f"{len(result['runs']):,} runs"
-    many += f", of which {result['along']:,} are parts of a sweep that go along" if result["along"] > 1 else ""
-    many += ", of which 1 is a part of a sweep that goes along" if result["along"] == 1 else ""
+    many += f", {result['along']:,} of them part of a sweep" if result["along"] else ""
     if result["dry_run"]:
         out.print(f"would write {many} to {result['out']}; nothing was written", soft_wrap=True)
     else:

@@ -167,6 +167,8 @@ def said(name: str, value: Any) -> str:
         return f"{value:.4g}"
     if isinstance(value, int) and not isinstance(value, bool):
         return str(value) if name == "seed" else f"{value:,}"
+    if isinstance(value, list):
+        value = [float(f"{one:.4g}") if isinstance(one, float) else one for one in value]
     return " ".join(text_of(value).split())
 
 

@@ -220,7 +220,7 @@ def _picture(out: Console, told: Mapping[str, Any]) -> None:
         out.print(Text("\nover all environments, each brought to 0..1", style="bold"))
         for row in sorted(told["overall"], key=_rank):
             mean = output.interval(row["mean"], *row["interval"])
-            out.print(f"  {row['keys']['points']}: {mean}, IQM {output.number(row['iqm'])}, {row['n']} runs")
+            out.print(f"  {row['keys']['points']}: {mean}, IQM {output.number(row['iqm'])}, {row['n']} run{'s' * (row['n'] != 1)}")
     for picture in told["pictures"]:
         out.print(Text(f"picture {picture}", style="dim"), soft_wrap=True)
     out.print(Text(f"\nagonist runs compare {told['sweep']}   draws the curves", style="dim"), soft_wrap=True)

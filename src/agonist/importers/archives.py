@@ -134,6 +134,8 @@ def _entries(path: Path) -> Iterator[Iterator[tuple[str, int, bool, Callable[[],
     else:
         with _Bounded(path) as file, tarfile.open(fileobj=file, mode="r:") as tar:
             yield ((info.name, info.size, info.isreg(), partial(tar.extractfile, info)) for info in tar if not info.isdir())
+            while file.read(1 << 20):  # to the very end, where gzip's checksum of all of it stands
+                pass
 
 
 class _Bounded(io.BufferedIOBase):

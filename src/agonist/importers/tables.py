@@ -1,5 +1,5 @@
 """A table -> a run: a column of steps and a column a metric. Or the columns step, name, value, as our own segments have them, and run,
-algo, env, seed beside them where it holds several runs.
+algo, env, seed beside them where it holds several runs; what else is the same in all rows of a named run is a key of it.
 
 Columns of words are passed over. The step's column is found by its usual names, or named: step=COLUMN.
 """
@@ -58,18 +58,31 @@ def _foreign(path: Path, data: bytes, names: Sequence[str], lines: Iterable[Sequ
     if "return" in keys and keys["return"] not in names and not set(names) >= LONG:
         raise ValueError(f"{path} has no column {keys['return']!r}; there is {', '.join(names)}")
     own = [name for name in OWN if name in names] if set(names) >= LONG else []
+    others = [name for name in names if name not in (*OWN, *LONG) and name.lower() not in TIMES] if "run" in own else []
     runs: dict[tuple[str, ...], list[Point]] = {}
+    same: dict[tuple[str, ...], dict[str, Any]] = {}
     for told, row in _rows(path, names, lines, keys):
-        runs.setdefault(tuple(str(told[name]) for name in own), []).append(row)
+        identity = tuple(str(told[name]) for name in own)
+        runs.setdefault(identity, []).append(row)
+        kept = same.setdefault(identity, {name: told[name] for name in others})
+        for name in [name for name, value in kept.items() if told[name] != value]:
+            del kept[name]
     if not runs:
         raise ValueError(f"{path} holds no figures: it has a head, and no row")
     out = []
     for identity, rows in runs.items():
-        said = {name: text for name, text in zip(own, identity, strict=True) if name != "run" and text}
+        said: dict[str, Any] = {name: text for name, text in zip(own, identity, strict=True) if name != "run" and text}
+        said |= {name.removeprefix("spec."): _value(cell) for name, cell in same[identity].items() if cell not in (None, "")}
         found, final = merged(rows, keys, f"{path}{': ' * bool(identity)}{' '.join(identity)}")
         sha256 = digest(data) if not own else digest(repr((identity, rows)).encode())
         out.append(Foreign(" ".join([path.name, *identity]), spec_of(path, {**said, **keys}), found, sha256, final))
     return out
+
+
+def _value(cell: Any) -> Any:
+    """Numbers as numbers: in a CSV all are words."""
+    found = number(cell) if isinstance(cell, str) else None
+    return cell if found is None else int(found) if found.is_integer() else found
 
 
 def _rows(

@@ -2,7 +2,7 @@
 
     x.zip  x.tar.gz       every file of each run, as `runs/<id>/...`
     x.csv  x.parquet      a row a metric point: run, the keys in which the runs differ (algo, env and seed always), step, time, name, value;
-                          the final figures come last, as final/eval/return and so on. A sweep has no points: it has no rows
+                          the final figures come last, as final/eval/return and so on
                           (.csv: a text that a spreadsheet would take for a formula has a ' before it)
     x.json                {"runs": [{run.json, its summary, its marks, "metrics": {name: {"step", "time", "value"}}}]}
 
@@ -25,13 +25,13 @@ from agonist.checkpoints import plain, pretty_json
 from agonist.runs import folder, marks, segments
 from agonist.runs.folder import at
 from agonist.runs.matching import text_of
-from agonist.runs.removal import TAKES_ALONG
 from agonist.runs.rows import differing
 from agonist.runs.store import TEMPORARY, Missing, Store
 
 OnRun = Callable[[str], None]  # told the run that is written next
 ALWAYS = ("algo", "env", "seed")
 FINAL = "final/"
+TABLES = (".csv", ".parquet")  # of points, which a sweep has none of: its runs have them
 MOST_FILES = 1_000_000  # of an archive
 LARGEST = 4 << 30  # bytes of one file in it
 RATIO = 200  # an archive may unfold to so many times its size: what the importer takes, and so what is written here
@@ -45,8 +45,6 @@ def export(store: Store, run_ids: Sequence[str], out: str | os.PathLike[str], on
     """Write these runs to a file of the kind that its name says."""
     kind = kind_of(out)
     heads = {run_id: folder.read_head(store, run_id) for run_id in run_ids}
-    if kind in (".csv", ".parquet"):
-        heads = {run_id: head for run_id, head in heads.items() if head.get("kind") not in TAKES_ALONG}
     with _whole(Path(out)) as half:
         WRITERS[kind](store, heads, half, on_run)
 

@@ -59,6 +59,7 @@ def _decoded(data: bytes, what: str) -> Marks:
     document = parse_json(data, what)
     check_format(document, FORMAT, what)
     shapes.check(document, shapes.MARKS, what)
+    shapes.check_depth(document, what)
     try:
         return Marks(tuple(document["tags"]), tuple(document["notes"]), document["archived"], document["deleted"])
     except KeyError as error:

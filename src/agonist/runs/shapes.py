@@ -14,6 +14,7 @@ from agonist.checkpoints import Damaged
 
 LARGEST = 1 << 63  # of whole numbers: a float holds it, and so does every file format
 DEEPEST = 32  # lists and mappings within one another
+NESTS = {dict, list}
 
 Fits = Callable[[Any], bool]
 Shape = Mapping[str, tuple[str, Fits]]  # key -> (what belongs there, in words; whether a value is that)
@@ -107,23 +108,25 @@ CHECKPOINT: Shape = {
 
 
 def check(document: Mapping[str, Any], shape: Shape, what: str) -> None:
-    """Raise `Damaged` where a value is of another kind than belongs there, or too deep for anybody."""
-    for key, value in document.items():
-        if key in shape and not shape[key][1](value):
-            raise Damaged(f"{what} is damaged: its {key} is {_brief(value)}, where {shape[key][0]} belongs")
-        if type(value) in (dict, list) and _is_deep(value, DEEPEST):
-            raise Damaged(f"{what} is damaged: its {key[:40]} is nested more than {DEEPEST} deep")
+    """Raise `Damaged` where a value is of another kind than belongs there."""
+    for key, (kind, fits) in shape.items():
+        if key in document and not fits(document[key]):
+            raise Damaged(f"{what} is damaged: its {key} is {_brief(document[key])}, where {kind} belongs")
+
+
+def check_depth(document: Mapping[str, Any], what: str) -> None:
+    """What is deeper than anybody nests would end in a `RecursionError` somewhere."""
+    level = [*document.values()]
+    for _ in range(DEEPEST):
+        level = [one for value in level if type(value) in NESTS for one in (value.values() if type(value) is dict else value)]
+        if not level:
+            return
+    raise Damaged(f"{what} is damaged: it is nested more than {DEEPEST} deep")
 
 
 def fitting(document: Mapping[str, Any], shape: Shape) -> dict[str, Any]:
     """Of a document that may be anything, what is known and as it should be."""
     return {key: value for key, value in document.items() if key in shape and shape[key][1](value)}
-
-
-def _is_deep(value: Any, left: int) -> bool:
-    if type(value) not in (dict, list):
-        return False
-    return left == 0 or any(_is_deep(one, left - 1) for one in (value.values() if type(value) is dict else value))
 
 
 def _brief(value: Any) -> str:
@@ -134,12 +137,14 @@ def check_summary(summary: Mapping[str, Any], what: str) -> None:
     check(summary, SUMMARY, what)
     for part in ("last", "final"):
         check(summary.get(part, {}), FIGURES, f"{what}, {part},")
-    check({key: value for key, value in (summary.get("spec") or {}).items() if key in FACTS}, FACTS, f"{what}, spec,")
+    check(summary.get("spec", {}), FACTS, f"{what}, spec,")
+    check_depth(summary, what)
 
 
 def check_head(head: Mapping[str, Any], run_id: str, what: str) -> None:
     check(head, HEAD, what)
     check(head.get("process", {}), PROCESS, f"{what}, process,")
-    check({key: value for key, value in head.get("spec", {}).items() if key in FACTS}, FACTS, f"{what}, spec,")
+    check(head.get("spec", {}), FACTS, f"{what}, spec,")
+    check_depth(head, what)
     if head.get("id") != run_id:
         raise Damaged(f"{what} is damaged: it speaks of the run {str(head.get('id'))[:60]!r}")
