@@ -203,9 +203,9 @@ OFFER = b"[agonist.sinks]\npond = no_such_module_at_all:card\n"
     [
         (b"[agonist.sinks]\nx = \xff\xfe\n", None, "its entry_points.txt cannot be read .UnicodeDecodeError"),
         (b"[agonist.sinks]\nx\n", None, "its entry_points.txt cannot be read"),
-        (OFFER, False, r"its METADATA is missing, .* so what it offers \(pond\) is not taken"),
+        (OFFER, False, r"its METADATA is missing or broken, .* so what it offers \(pond\) is not taken"),
         (OFFER, b"Name: \xff\n", "its METADATA"),
-        (OFFER, b"Name: broken_one\n", "its METADATA is missing, or names no package and version"),
+        (OFFER, b"Name: broken_one\n", "its METADATA is missing or broken, or names no package and version"),
     ],
 )
 def test_a_package_that_cannot_be_read_is_listed_and_breaks_nothing(packages, entry_points, told, why):

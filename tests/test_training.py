@@ -308,7 +308,8 @@ def test_watchers_are_told_what_the_store_is_told(tmp_path):
 
 
 def test_a_host_run_restores_its_learner_and_says_that_its_episodes_began_anew(monkeypatch, tmp_path):
-    monkeypatch.setattr(envs, "make", lambda name, **options: stairs.Hosted())
+    monkeypatch.setattr(envs, "named", lambda name: name)
+    monkeypatch.setattr(envs, "built", lambda name, options: stairs.Hosted())
     keys = {**TINY, "algo": "ppo", "env": "stairs", "players.guide": "random", "store": str(tmp_path)}
     run = api.train(**keys, steps=4 * UPDATE)
     kept, begun, real = folder.load_checkpoint(run.store, run.id), [], assembly.assemble

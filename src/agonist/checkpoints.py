@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import os
 import re
 import secrets
@@ -19,15 +20,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-import numpy as np
+if TYPE_CHECKING:  # a listing reads JSON alone, and numpy takes a tenth of a second to import
+    import numpy as np
 
 FORMAT = 1  # of a policy's folder
 NAME_DIGITS = 20  # 80 bits of the hash: short enough to paste, far beyond any accidental meeting
 FILES = ("spec.json", "tensors.safetensors", "provenance.json")
 
-Tensors = Mapping[str, np.ndarray[Any, Any]]
+Tensors = Mapping[str, "np.ndarray[Any, Any]"]
 
 
 class Damaged(ValueError):
@@ -43,12 +45,12 @@ class Newer(ValueError):
 
 def plain(value: Any, where: str = "", nan: Literal["refuse", "null"] = "refuse") -> Any:
     """`value` as JSON can hold it: numpy's scalars and arrays become Python's; `nan` says what becomes of NaN and infinities."""
-    if isinstance(value, np.ndarray | np.generic):
+    if type(value).__module__ == "numpy":
         value = value.tolist()
     if value is None or isinstance(value, str | bool | int):
         return value
     if isinstance(value, float):
-        if np.isfinite(value):
+        if math.isfinite(value):
             return value
         if nan == "null":
             return None
@@ -100,6 +102,7 @@ def digest(data: bytes) -> str:
 
 def encode_tensors(tensors: Tensors) -> bytes:
     """safetensors without metadata. The bytes depend on the names and arrays only, not on the mapping's order."""
+    import numpy as np
     from safetensors import SafetensorError
     from safetensors.numpy import save
 
@@ -127,6 +130,8 @@ _DTYPES = {"BOOL": "bool", "C64": "complex64", "BF16": "bfloat16", "F8_E4M3": "f
 
 
 def _array(raw: Mapping[str, Any]) -> np.ndarray[Any, Any]:
+    import numpy as np
+
     code = raw["dtype"]
     name = _DTYPES.get(code) or {"F": "float", "I": "int", "U": "uint"}[code[0]] + code[1:]
     if name.startswith(("bfloat", "float8")):

@@ -18,7 +18,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Mapping
-from contextlib import redirect_stdout
+from contextlib import redirect_stdout, suppress
 from dataclasses import dataclass
 from functools import cache, partial
 from importlib import metadata
@@ -104,11 +104,12 @@ def _pass_over(readable: list[EntryPoint]) -> None:
 
 
 def _nameless(dist: Distribution) -> str:
-    """Why a package cannot say what it is called; empty where it can."""
-    try:
-        return "" if dist.metadata["Name"] and dist.metadata["Version"] else "its METADATA is missing, or names no package and version"
-    except Exception as error:
-        return f"its METADATA cannot be read ({_said(error)})"
+    """Why a package cannot say what it is called; empty where it can. What is missing raises or not by who reads: the standard
+    library, or the backport that some package brings."""
+    with suppress(Exception):
+        if dist.metadata["Name"] and dist.metadata["Version"]:
+            return ""
+    return "its METADATA is missing or broken, or names no package and version"
 
 
 def entry_points(group: str) -> list[EntryPoint]:

@@ -15,12 +15,15 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, fields
 from datetime import UTC, datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from agonist.checkpoints import Damaged, Newer, PolicyContent, Tensors, check_format, decode_tensors, digest, parse_json, read_policy
-from agonist.runs import marks, segments, shapes
+from agonist.runs import marks, shapes
 from agonist.runs.process import is_alive
 from agonist.runs.store import Missing, Store
+
+if TYPE_CHECKING:  # numpy is imported when points are read, and not for a listing
+    from agonist.runs import segments
 
 FORMAT = 1  # of a run's folder
 STATE = "state.safetensors"
@@ -198,6 +201,8 @@ def first_summary(run: Mapping[str, Any]) -> dict[str, Any]:
 def read_metrics(store: Store, run_id: str, names: Iterable[str] | None = None, on_problem: Report = warnings.warn) -> segments.Series:
     """name -> (steps, times, values), also while the run is being written. What is damaged is told to `on_problem`."""
     read_head(store, run_id)
+    from agonist.runs import segments
+
     return segments.series(segments.read(store, at(run_id, "metrics/"), on_problem), names)
 
 
@@ -267,6 +272,8 @@ def read_checkpoint(store: Store, run_id: str, info: CheckpointInfo) -> Checkpoi
     folder = f"checkpoints/{info.name}"
     state = decode_tensors(_verified(store, run_id, info, f"{folder}/{STATE}"), f"{folder}/{STATE}")
     opened = f"{folder}/{OPEN_POINTS}"
+    from agonist.runs import segments
+
     points = segments.decode(_verified(store, run_id, info, opened), opened) if opened in info.files else segments.points_of([])
     policies, best = ({role: _policy(store, run_id, info, path) for role, path in paths.items()} for paths in (info.policies, info.best))
     return CheckpointContent(info, state, policies, best, points)
