@@ -22,6 +22,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+import orjson
+
 if TYPE_CHECKING:  # a listing reads JSON alone, and numpy takes a tenth of a second to import
     import numpy as np
 
@@ -77,8 +79,8 @@ def pretty_json(value: Any) -> bytes:
 
 def parse_json(data: bytes, what: str) -> dict[str, Any]:
     try:
-        value = json.loads(data)
-    except (ValueError, RecursionError) as error:
+        value = orjson.loads(data)
+    except ValueError as error:
         raise Damaged(f"{what} is damaged: {error}") from None
     if not isinstance(value, dict):
         raise Damaged(f"{what} is damaged: it holds a {type(value).__name__} where a mapping belongs")
