@@ -33,7 +33,7 @@ UV_IS_THERE := .uv/$(BIN)/uv
 endif
 
 quickstart: $(UV_IS_THERE)
-	$(SYNC)
+	$(SYNC) --extra stats
 	$(VENV)/agonist train ppo $(FORAGING) --steps 400000 --seed 1
 	$(VENV)/agonist watch latest --episodes 3 --out quickstart.gif
 	@echo
@@ -42,6 +42,8 @@ quickstart: $(UV_IS_THERE)
 	@echo "  agonist runs show latest                                all that is known of this run"
 	@echo "  agonist train --resume latest --steps 1e6               go on with it"
 	@echo "  agonist train mappo lbf:15x15-4p-3f --steps 2e6         something harder"
+	@echo "  agonist train ppo $(FORAGING) lr=1e-3,2e-3 --seeds 3 --steps 2e5"
+	@echo "  agonist runs compare                                    which rate is better, and how surely"
 	@echo "  agonist envs     agonist algos     agonist train -h     what there is"
 
 develop: $(UV_IS_THERE)
