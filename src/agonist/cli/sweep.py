@@ -211,7 +211,7 @@ def _picture(out: Console, told: Mapping[str, Any]) -> None:
         tasks.setdefault(row["keys"]["env"], []).append(row)
     out.print(Text(told["sweep"], style="bold"))
     for env, rows in tasks.items():
-        _picture_task(out, env, rows)
+        _picture_task(out, env.partition("#")[0], rows)  # own code without its digits
     for failed in (each for each in told["runs"] if each["status"] == "failed"):
         out.print(Text(f"failed: {failed['run']}: {failed.get('why')}", style="red"), soft_wrap=True)
     for note in dict.fromkeys(row["too_few"] for row in told["summary"] if row["too_few"]):
