@@ -112,7 +112,7 @@ def test_json_says_what_a_terminal_would_obey_by_number(capsys):
     output.show({"a": "\x9bé\x1b\u202e"}, True, lambda out: None)
     assert capsys.readouterr().out == '{"a": "\\u009b\\u00e9\\u001b\\u202e"}\n'
     output.show({"a": "é"}, True, lambda out: None)
-    assert capsys.readouterr().out == '{"a": "é"}\n'
+    assert capsys.readouterr().out == '{"a":"é"}\n'
 
 
 def test_a_value_is_said_as_a_filter_takes_it():

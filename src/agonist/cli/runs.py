@@ -138,7 +138,11 @@ def _watch(look: Callable[[], Listing], names: Sequence[str] | None, as_json: bo
 
 def _picture(out: Console, found: Listing, names: Sequence[str] | None) -> None:
     if found.rows:
-        out.print(_drawn(found, names, out.width), soft_wrap=True)
+        drawn = _drawn(found, names, out.width)
+        if out.is_terminal:
+            out.print(drawn, soft_wrap=True)
+        else:  # no colours, so nothing for rich to do, which takes its time over thousands of lines
+            print(output.printable(drawn.plain))
     elif found.filtered:
         out.print(f"no run in {found.url} meets that; agonist runs list shows all there are", soft_wrap=True)
     else:

@@ -14,8 +14,13 @@ Cells = Mapping[str, str]  # column -> what stands there
 GAP = 2  # between two columns
 
 
+def _wide(text: str) -> int:
+    """Columns that it takes; most cells are ASCII, and counted at once."""
+    return len(text) if text.isascii() else cell_len(text)
+
+
 def width_of(column: str, rows: Sequence[Cells]) -> int:
-    return max(cell_len(column), *(cell_len(_one_line(row[column])) for row in rows)) + GAP if rows else cell_len(column) + GAP
+    return max([_wide(column), *[_wide(_one_line(row[column])) for row in rows]]) + GAP
 
 
 def _one_line(cell: str) -> str:
@@ -32,7 +37,7 @@ def table(columns: Sequence[str], rows: Sequence[Cells], right: Sequence[str] = 
         plain = "" if is_head else "\n"
         for column in columns:
             cell = row[column]
-            space = " " * (widths[column] - cell_len(cell))
+            space = " " * (widths[column] - _wide(cell))
             plain += space if column in right else ""
             how = "bold" if is_head else style(column, cell) if style else ""
             if how:
