@@ -155,8 +155,8 @@ class Sweep:
 
 
 def sweep(
-    algo: str | None = None,
-    env: str | None = None,
+    algo: Any = None,
+    env: Any = None,
     *,
     over: Mapping[str, Sequence[Any] | str] | None = None,
     seeds: int | None = None,

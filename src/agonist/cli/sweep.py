@@ -236,7 +236,7 @@ def _picture_task(out: Console, env: str, rows: Sequence[Mapping[str, Any]]) -> 
     common = {key for key, value in rows[0]["keys"].items() if all(row["keys"].get(key) == value for row in rows)}
     differ = [key for key in rows[0]["keys"] if key not in common]
     rungs = len({row["steps"] for row in rows}) > 1
-    title = " ".join(_said(value) for key, value in rows[0]["keys"].items() if key in common and key != "env")
+    title = " ".join(output.said(key, value) for key, value in rows[0]["keys"].items() if key in common and key != "env")
     out.print(Text(f"\n{title} on {env}" if title else f"\n{env}", style="bold"))
     table = Table(box=None, header_style="bold", padding=(0, 2, 0, 0))
     for name in (*differ, *["steps"] * rungs, "runs", "mean", "95 % interval", "IQM", ""):
@@ -246,7 +246,7 @@ def _picture_task(out: Console, env: str, rows: Sequence[Mapping[str, Any]]) -> 
     for number, row in enumerate(sorted(rows, key=_rank)):
         interval = f"{output.number(row['interval'][0])} to {output.number(row['interval'][1])}" if row["n"] > 1 else "-"
         bar = _bar(row, low, high, output.is_plain(sys.stdout)) if row["n"] > 1 and high > low else ""
-        keys = [*(_said(row["keys"][key]) for key in differ), *[output.count(row["steps"])] * rungs]
+        keys = [*(output.said(key, row["keys"][key]) for key in differ), *[output.count(row["steps"])] * rungs]
         mean = Text(output.number(row["mean"]), "bold green" if number == 0 else "")
         table.add_row(*keys, _count(row), mean, interval, output.number(row["iqm"]), bar)
     out.print(table)
@@ -266,9 +266,3 @@ def _bar(row: Mapping[str, Any], low: float, high: float, plain: bool, width: in
     signs = [line if left <= i <= right else " " for i in range(width)]
     signs[min(max(middle, 0), width - 1)] = dot
     return Text("".join(signs), "cyan")
-
-
-def _said(value: Any) -> str:
-    if isinstance(value, list):
-        return f"[{','.join(map(_said, value))}]"
-    return f"{value:g}" if isinstance(value, float) else str(value)

@@ -11,11 +11,11 @@ from agonist.comparison.result import Trained
 from agonist.options import nearest
 from agonist.runs import find_run, list_runs, read_metrics
 from agonist.runs.filter import compile_filter
+from agonist.runs.removal import TAKES_ALONG
 from agonist.runs.rows import row_of
 from agonist.runs.store import Store
 from agonist.stats.curves import cleaned
 
-PARENTS = ("sweep", "study")  # kinds of runs that stand for others
 TRAINED = ("train", "foreign")  # and of those that have learnt: here, or elsewhere
 
 
@@ -23,7 +23,7 @@ def chosen(store: Store, words: Sequence[str] = (), where: str | None = None) ->
     """The summaries of the runs that are meant, oldest first, each once."""
     every = sorted(list_runs(store), key=lambda summary: str(summary.get("created")))  # ids of one second are in no order
     by_id = {summary["id"]: summary for summary in every}
-    children: dict[str, list[str]] = {summary["id"]: [] for summary in every if summary.get("kind") in PARENTS}
+    children: dict[str, list[str]] = {summary["id"]: [] for summary in every if summary.get("kind") in TAKES_ALONG}
     for summary in every:
         if summary.get("parent") in children:
             children[summary["parent"]].append(summary["id"])

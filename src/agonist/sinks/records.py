@@ -8,7 +8,6 @@ from statistics import fmean
 from typing import Any, NamedTuple
 
 from agonist.checkpoints import PolicyContent
-from agonist.sinks.config import LogConfig
 
 
 class Point(NamedTuple):
@@ -102,6 +101,3 @@ class Card:
     needs: str = ""  # a package that must be installed
     install: str = ""  # how to install it
     apart: bool = False  # works in a process of its own, which can be ended however it hangs
-
-
-Opening = Callable[[Beginning, LogConfig], Sink]  # what a card's `open` names

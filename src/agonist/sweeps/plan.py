@@ -19,6 +19,7 @@ from typing import Any
 
 from agonist import own, specs
 from agonist.options import read_range
+from agonist.runs.matching import text_of
 
 METHODS = ("grid", "random", "halving")
 MOST = 10_000  # trials: more is a slip of the keyboard
@@ -74,15 +75,7 @@ def plan_of(document: Mapping[str, Any]) -> Plan:
 
 def label_of(point: Mapping[str, Any]) -> str:
     """`lr=0.001 hidden=[64,64]`."""
-    return " ".join(str(value) if key in ("algo", "env") else f"{key}={said(value)}" for key, value in point.items())
-
-
-def said(value: Any) -> str:
-    if isinstance(value, list | tuple):
-        return f"[{','.join(map(said, value))}]"
-    if isinstance(value, bool):
-        return str(value).lower()
-    return f"{value:g}" if isinstance(value, float) else str(value)
+    return " ".join(str(value) if key in ("algo", "env") else f"{key}={text_of(value)}" for key, value in point.items())
 
 
 def make_plan(
@@ -117,7 +110,7 @@ def _seeds(given: Mapping[str, Any], named: Sequence[Any] | str | None, count: i
         first = specs.whole(given.get("seed", 0), "seed")
         return list(range(first, first + (count or 1)))
     if count is not None or isinstance(named, str):
-        raise ValueError(f"name the seeds, as in seed=1,2,5, or say how many, as in --seeds 3: got seed={said(named)}, {count} seeds")
+        raise ValueError(f"name the seeds, as in seed=1,2,5, or say how many, as in --seeds 3: got seed={text_of(named)}, {count} seeds")
     return [specs.whole(value, "seed") for value in named]
 
 

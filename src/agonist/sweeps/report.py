@@ -1,7 +1,7 @@
 """What came of a sweep: every run's result, and a line for each point with its mean over seeds and how far that may be trusted.
 
-`report(store, sweep)` -> {sweep, status, method, runs, summary, overall?}. `overall` compares what was trained on several
-environments, each environment's returns brought to one scale by the least and the greatest of them.
+`report(store, sweep)` -> {sweep, status, problems, method, runs, summary, overall?, pictures}. `overall` compares what was trained on
+several environments, each environment's returns brought to one scale by the least and the greatest of them.
 """
 
 from __future__ import annotations
