@@ -12,7 +12,7 @@ import jax
 import pytest
 
 import agonist
-from agonist import api, specs, sweeps, training
+from agonist import api, hosts, specs, sweeps, training
 from agonist.runs import folder, open_store, removal
 from agonist.runs.folder import at
 from agonist.sweeps import side_by_side, work
@@ -284,3 +284,35 @@ def test_a_worker_that_is_killed_or_prints_is_told_of_in_a_sentence(tmp_path, mo
     assert told["status"] == "failed"
     sentence = f"a process of the sweep was killed by signal 9; its runs go on with: agonist train --resume {told['sweep']}"
     assert told["problems"] == [sentence] * 2
+
+
+def test_a_host_that_is_lost_ends_the_sweep(tmp_path, monkeypatch):
+    """It is no fault of one program, after which the others could train."""
+
+    def lost(*args):
+        raise hosts.Lost("host 1 is gone")
+
+    monkeypatch.setattr(training, "train", lost)
+    with pytest.raises(hosts.Lost):
+        swept(tmp_path, {"hidden": [[8], [16]]}, seeds=1)
+    [row] = folder.list_runs(open_store(str(tmp_path)))
+    assert row["status"] == "interrupted"
+
+
+def test_halving_gives_up_nobody_for_want_of_a_result(tmp_path, monkeypatch):
+    """A program that could not be trained on the first rung: nothing is chosen before it was."""
+    real = training.jobs.begin
+
+    def begin(store, job, made, watch):
+        if job.spec.config.hidden == (16,):
+            raise RuntimeError("boom")
+        return real(store, job, made, watch)
+
+    monkeypatch.setattr(training.jobs, "begin", begin)
+    found = swept(tmp_path, {"hidden": [[16], [8]]}, seeds=1, method="halving", trials=2, eta=2)
+    assert not [event for event in folder.read_events(found.store, found.id) if event["kind"] == "rung"]
+    monkeypatch.undo()
+    again = api.sweep(resume=found, store=str(tmp_path))
+    [rung] = [event for event in folder.read_events(again.store, again.id) if event["kind"] == "rung"]
+    assert len(rung["scores"]) == 2
+    assert again.report["status"] == "finished"

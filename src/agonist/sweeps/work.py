@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import json
 import time
+import traceback
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any, NamedTuple
 
-from agonist import devices, own, specs, training
+from agonist import devices, hosts, own, specs, training
 from agonist.assembly import Find
 from agonist.runs import folder, writer
 from agonist.runs.find import find_policy
@@ -107,12 +108,15 @@ def _carry_out(store: Store, out: RunWriter, plan: Plan, on_progress: OnProgress
             chosen = _chosen_before(store, out, rung)
             if chosen is None:
                 crew.train([trial for label in labels for trial in points[label]], steps)
+                if crew.problems:  # whoever has no result for that is not given up: who takes the sweep up trains it first
+                    break
                 chosen = _choose(store, out, plan, rung, labels) if rung + 1 < len(plan.rungs) else labels
             labels = chosen
     except BaseException as error:
         stopped = isinstance(error, KeyboardInterrupt | Interrupted)
+        status = "interrupted" if stopped or isinstance(error, hosts.Lost) else "failed"
         with suppress(StoreError):  # the store itself may be what failed
-            out.finish("interrupted" if stopped else "failed", why="stopped" if stopped else str(error) or type(error).__name__)
+            out.finish(status, why="stopped" if stopped else str(error) or type(error).__name__)
         if stopped:
             raise Interrupted(out.id, crew.steps()) from None
         raise
@@ -204,9 +208,10 @@ class Crew:
             for ended in training.train(self.store, jobs_of(self.plan, unit.trials, self.out.id, steps), Watch(None, self.told)):
                 if ended.error:
                     self.out.log(str(ended.error))
-        except (StoreError, Interrupted):
+        except (StoreError, Interrupted, hosts.Lost):
             raise
         except Exception as error:  # whatever keeps one program from training keeps no other
+            self.out.log(traceback.format_exc())
             self.problems.append(f"{unit.trials[0].label}: {problem_of(error)}")
 
     def is_done(self, trial: Trial, steps: int | None) -> bool:
